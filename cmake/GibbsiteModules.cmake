@@ -46,6 +46,14 @@ function(gibbsite_module name)
   set_property(GLOBAL APPEND PROPERTY gibbsite_modules ${name})
 endfunction()
 
+# gibbsite_text(MODULE NAME FILE): the file as a constant of that module, gibbsite::NAME.
+function(gibbsite_text module name file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  configure_file(cmake/text.cpp.in ${PROJECT_BINARY_DIR}/text/${name}.cpp @ONLY)
+  target_sources(gibbsite_${module} PRIVATE ${PROJECT_BINARY_DIR}/text/${name}.cpp)
+endfunction()
+
 # What every source of a test is compiled with. A release's tests at -O1: a third less of a compiler's time,
 # while what they call stays optimized. OPTIMIZED: where the time is in the test's own loops.
 function(gibbsite_test_flags target)

@@ -100,8 +100,8 @@ typedef int (*gibbsite_progress)(void *user, uint64_t done, uint64_t all);
 GIBBSITE_API gibbsite_status gibbsite_settings_progress(gibbsite_settings *settings,
                                                         gibbsite_progress progress, void *user,
                                                         char **error);
-/* Called by a fit, from its caller's thread, with each line that a curator should read: warnings of
-   the budget and of what looks wrong with the table. A line that begins with "private: " tells about
+/* Called by a plan and a fit, from its caller's thread, with each line that a curator should read:
+   warnings of the budget and of what looks wrong with the table. A line that begins with "private: " tells about
    the rows. Without it nothing is said. */
 typedef void (*gibbsite_log)(void *user, const char *line);
 GIBBSITE_API gibbsite_status gibbsite_settings_log(gibbsite_settings *settings, gibbsite_log log,
@@ -212,6 +212,10 @@ typedef struct gibbsite_numbers {
   double *values;
   size_t rows, columns;
 } gibbsite_numbers;
+/* Called by predictions and evaluations, as gibbsite_settings_log is by fits: of cells that the model
+   cannot read, and of what looks wrong with the table. Every line begins with "private: ". */
+GIBBSITE_API gibbsite_status gibbsite_model_log(gibbsite_model *model, gibbsite_log log, void *user,
+                                                char **error);
 /* Predicts rows, whose label is not needed and whose columns that the model does not use are
    skipped. A cell that the model cannot read counts as another level or a missing one. what: a
    gibbsite_prediction. */
@@ -220,6 +224,15 @@ GIBBSITE_API gibbsite_status gibbsite_predict_file(const gibbsite_model *model, 
 GIBBSITE_API gibbsite_status gibbsite_predict_arrow(const gibbsite_model *model,
                                                     struct ArrowArrayStream *table, int what,
                                                     gibbsite_numbers *out, char **error);
+/* Scores predictions of rows that have labels, as JSON (`gibbsite evaluate --json`): of classes
+   accuracy, log_loss, auc, confusion and more; of amounts rmse, mae, r2. PRIVATE: it reads the labels,
+   and no certificate covers it. threshold, between 0 and 1: the least probability for which the
+   positive of two classes is predicted, such as 0.5. Rows of one person count together as one. */
+GIBBSITE_API gibbsite_status gibbsite_evaluate_file(const gibbsite_model *model, const char *path,
+                                                    double threshold, char **json, char **error);
+GIBBSITE_API gibbsite_status gibbsite_evaluate_arrow(const gibbsite_model *model,
+                                                     struct ArrowArrayStream *table,
+                                                     double threshold, char **json, char **error);
 
 #ifdef __cplusplus
 }

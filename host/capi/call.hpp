@@ -47,6 +47,8 @@ struct gibbsite_ledger {
 };
 struct gibbsite_model {
   std::variant<gibbsite::Release, gibbsite::NetworkRelease> release;
+  gibbsite_log log = nullptr;
+  void* log_user = nullptr;
 };
 
 namespace gibbsite::capi {

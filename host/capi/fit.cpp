@@ -21,11 +21,10 @@
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/run/fit_network.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/public_center.hpp"
 #include "gibbsite/run/public_schema.hpp"
 #include "gibbsite/run/purchase.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 
 namespace gibbsite::capi {
 namespace {
@@ -179,9 +178,7 @@ NetworkRelease fit_a_network(const Table& table, const Schema& schema,
   Dataset data = table.read(schema, options);
   const std::uint64_t rows = hold(data, budget, false);
   const NetworkPlan made = plan(request, network_problem(request, schema, rows), budget);
-  if (ledger != nullptr) require_room(ledger->ledger, request, made, watch.log());
-  warn_of_budget(budget, made.problem.rows, watch.log());
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, watch.log());
+  look_at(request, made, opened(ledger), watch.log());
   NetworkRelease out = fit_network(data, made, Key::from_os(), watch.fitting(ledger));
   if (watch.tells()) watch.tell(reading_warnings(table_read(data)));
   if (watch.tells()) watch.tell(network_reading_warnings(data));
@@ -203,10 +200,7 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   const Dataset data = with_curves(std::move(read), chosen);
   PlannedFit planned = planned_fit(request, schema, chosen, rows, budget);
   const Plan& made = planned.plan;
-  require_feasible(made);
-  if (ledger != nullptr) require_room(ledger->ledger, planned, watch.log());
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, watch.log());
-  warn_of_fit(planned, watch.log());
+  look_at(planned, opened(ledger), watch.log());
   settle(*engines, loss_named(made.problem.loss), data.has_more_than_labels());
   const Model model =
       settings.public_table.empty()
@@ -277,8 +271,6 @@ auto run_bought(const BoughtRequest& asked, const Table& table, Watch& watch,
                 const gibbsite_ledger* ledger, const Fit& fit) {
   const CellSource source = table.cells();
   const auto found = purchase(asked, source, opened(ledger), watch.log());
-  if (!found.plan.problem.of_people())
-    warn_of_uncounted_rows(budget_of(asked.request), watch.log());
   note_ids(asked.shape, budget_of(asked.request).rows_per_person, watch.log());
   const bool labelled = kind_of(asked.request) == of_linear;
   std::vector<Message> as_read;
@@ -402,12 +394,15 @@ gibbsite_status gibbsite_plan(const gibbsite_schema* schema, const gibbsite_sett
     if (rows == 0 && !request.rows_cap)
       throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
     const Budget budget = budget_of(request);
+    const Watch watch(*settings);
     if (of.kind == GIBBSITE_NETWORK) {
-      out =
-          json_copied(plan_json(plan(request, network_problem(request, of.schema, rows), budget)));
+      const NetworkPlan made = plan(request, network_problem(request, of.schema, rows), budget);
+      warn_of_budget(budget, made.problem.rows, watch.log());
+      out = json_copied(plan_json(made));
     } else {
-      out = json_copied(
-          plan_json(plan(request, chosen_curves(request, of.schema, rows, budget), rows, budget)));
+      const PlannedFit made = planned_offers(request, of.schema, rows, budget);
+      warn_of_plan(made, watch.log());
+      out = json_copied(plan_json(made.plan));
     }
   });
 }

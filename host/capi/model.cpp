@@ -9,7 +9,9 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
+#include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/evaluation.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/query_json.hpp"
 
@@ -43,48 +45,67 @@ void judge(const nlohmann::json& file, int* valid, char** report) {
   out = found.valid && !found.void_run ? 1 : 0;
 }
 
-struct Predicted {
-  std::vector<double> values;
-  std::size_t columns = 1;
-};
-Predicted predicted(const LinearModel& model, const Dataset& data, int what) {
-  const bool several = is<Classes>(model.schema.label);
-  const std::size_t classes = several ? class_names(model.schema.label).size() : 1;
-  if (what == GIBBSITE_INTERVALS) {
-    Predicted out{{}, 2 * classes};
-    for (const auto& [low, high] : several ? predict_class_intervals(model, data.view())
-                                           : predict_intervals(model, data.view()))
-      out.values.insert(out.values.end(), {low, high});
-    return out;
+// Tells the model's log of cells that it cannot read, and of what looks wrong with the table: with
+// its labels where they count.
+void tell(const gibbsite_model& model, const Dataset& data, bool labels_count) {
+  if (model.log == nullptr) return;
+  const auto say = [&](const Message& line) {
+    model.log(model.log_user, shown(("private: " + line).plain()).c_str());
+  };
+  TableRead read = table_read(data);
+  if (!labels_count) {
+    read.labeled = false;
+    read.classes.clear();
   }
-  if (what != GIBBSITE_RESPONSE) {
-    throw BadInput(Word{"what"}, fmt::format("{} is none", what),
-                   "give GIBBSITE_RESPONSE or GIBBSITE_INTERVALS");
-  }
-  if (several) return {predict_classes(model, data.view()), classes};
-  if (is<TwoClasses>(model.schema.label)) return {predict_probabilities(model, data.view())};
-  return {predict_amounts(model, data.view())};
+  for (const Message& line : reading_warnings(read)) say(line);
+  if (const std::string words = unreadable_words(data); !words.empty())
+    say(words + ": predicted as of another level or a missing cell");
 }
 
 // read(schema, options) gives the rows.
 template <class Read>
-gibbsite_status predict(const gibbsite_model* model, int what, gibbsite_numbers* numbers,
-                        char** error, const Read& read) {
+gibbsite_status predicted(const gibbsite_model* model, int what, gibbsite_numbers* numbers,
+                          char** error, const Read& read) {
   return call(error, [&] {
     gibbsite_numbers& out = out_given(numbers, "out");
-    const LinearModel& of = rows_of(given(model, "model")).model();
-    ReadOptions options;
-    options.labels = ReadOptions::Labels::optional;
-    options.unreadable = ReadOptions::Unreadable::marked;
-    options.may_be_empty = true;
-    options.ignore_extra_columns = true;
-    const Dataset data = read(of.schema, options);
-    const Predicted made = predicted(of, data, what);
+    const gibbsite_model& by = given(model, "model");
+    const LinearModel& of = rows_of(by).model();
+    if (what != GIBBSITE_RESPONSE && what != GIBBSITE_INTERVALS) {
+      throw BadInput(Word{"what"}, fmt::format("{} is none", what),
+                     "give GIBBSITE_RESPONSE or GIBBSITE_INTERVALS");
+    }
+    const Dataset data = read(of.schema, reading_to_predict());
+    tell(by, data, false);
+    Predictions made = predict(of, data.view(), what == GIBBSITE_INTERVALS);
+    if (what == GIBBSITE_INTERVALS) {
+      made.columns *= 2;
+      made.values.clear();
+      for (const auto& [low, high] : made.intervals)
+        made.values.insert(made.values.end(), {low, high});
+    }
     const std::size_t bytes = made.values.size() * sizeof(double);
     auto* const values = static_cast<double*>(std::malloc(bytes + 1));  // NOLINT: for C
     if (values == nullptr) throw std::bad_alloc();
     if (bytes > 0) std::memcpy(values, made.values.data(), bytes);
     out = {values, data.rows(), made.columns};
+  });
+}
+
+// Likewise.
+template <class Read>
+gibbsite_status evaluated(const gibbsite_model* model, double threshold, char** json, char** error,
+                          const Read& read) {
+  return call(error, [&] {
+    char*& out = out_given(json, "json");
+    const gibbsite_model& by = given(model, "model");
+    const LinearModel& of = rows_of(by).model();
+    require_between(threshold, 0, 1, Field{"threshold"});
+    ReadOptions options = reading_to_evaluate(of.schema);
+    options.holds_people = true;
+    Dataset data = read(of.schema, options);
+    if (of.schema.person() != nullptr) data.hold_people(1);
+    tell(by, data, true);
+    out = json_copied(to_json(evaluate_model(of, data, threshold), of.schema));
   });
 }
 
@@ -218,9 +239,18 @@ gibbsite_status gibbsite_synthesize(const gibbsite_model* model, uint64_t rows,
   });
 }
 
+gibbsite_status gibbsite_model_log(gibbsite_model* model, gibbsite_log log, void* user,
+                                   char** error) {
+  return call(error, [&] {
+    gibbsite_model& of = given(model, "model");
+    of.log = log;
+    of.log_user = user;
+  });
+}
+
 gibbsite_status gibbsite_predict_file(const gibbsite_model* model, const char* path, int what,
                                       gibbsite_numbers* out, char** error) {
-  return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
+  return predicted(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
     return read_table(text_given(path, "path"), schema, options);
   });
 }
@@ -228,7 +258,24 @@ gibbsite_status gibbsite_predict_file(const gibbsite_model* model, const char* p
 gibbsite_status gibbsite_predict_arrow(const gibbsite_model* model, ArrowArrayStream* table,
                                        int what, gibbsite_numbers* out, char** error) {
   OwnedStream stream(table);
-  return predict(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
+  return predicted(model, what, out, error, [&](const Schema& schema, const ReadOptions& options) {
     return read_arrow(stream.get(), schema, options);
   });
+}
+
+gibbsite_status gibbsite_evaluate_file(const gibbsite_model* model, const char* path,
+                                       double threshold, char** json, char** error) {
+  return evaluated(model, threshold, json, error,
+                   [&](const Schema& schema, const ReadOptions& options) {
+                     return read_table(text_given(path, "path"), schema, options);
+                   });
+}
+
+gibbsite_status gibbsite_evaluate_arrow(const gibbsite_model* model, ArrowArrayStream* table,
+                                        double threshold, char** json, char** error) {
+  OwnedStream stream(table);
+  return evaluated(model, threshold, json, error,
+                   [&](const Schema& schema, const ReadOptions& options) {
+                     return read_arrow(stream.get(), schema, options);
+                   });
 }

@@ -15,8 +15,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/release/covariance.hpp"
 #include "gibbsite/run/fit_covariance.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
+#include "gibbsite/run/look.hpp"
 #include "ledger.hpp"
 #include "standard_output.hpp"
 #include "text.hpp"
@@ -119,9 +118,7 @@ void FitCommand::fit_covariance_model() const {
   const Dataset data = std::move(share.data);
   const Checked read_as = checked(data, data.rows());
   const CovariancePlan made = gibbsite::plan(plan, covariance_problem(plan, domain, rows), budget);
-  if (ledger) require_room(*ledger, plan, made, warn);
-  warn_of_budget(budget, made.problem.rows, warn);
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, warn);
+  look_at(plan, made, ledger ? &*ledger : nullptr, warn);
   if (check) return say_checked(wrapped(covariance_line(made)), read_as);
   if (verbose) say(wrapped(covariance_line(made)) + "\n");
   FitOptions options;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/model/linear_model.hpp"
+#include "gibbsite/release/evaluation.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/report.hpp"
 #include "interrupt.hpp"
@@ -28,6 +30,8 @@
 
 namespace gibbsite::cli {
 namespace {
+
+constexpr const char* yardstick_name = "NOT PRIVATE fit of these rows";
 
 std::string percent(double fraction) { return fmt::format("{:.2f} %", 100 * fraction); }
 std::string area(double auc) {
@@ -64,48 +68,6 @@ std::vector<std::vector<std::string>> calibration_lines(const CalibrationBins& c
                      fmt::format("{}", bin.rows), percent(bin.predicted), percent(bin.found)});
   }
   return lines;
-}
-
-nlohmann::json json_of(const CalibrationBins& calibration) {
-  nlohmann::json bins = nlohmann::json::array();
-  for (const CalibrationBin& bin : calibration)
-    bins.push_back({{"rows", bin.rows}, {"predicted", bin.predicted}, {"found", bin.found}});
-  return bins;
-}
-
-nlohmann::json json_of(const Evaluation& e, const Schema& schema) {
-  return {{"rows", e.rows},
-          {"accuracy", e.accuracy},
-          {"log_loss", e.log_loss},
-          {"auc", e.auc},  // NaN is written as null
-          {"majority", e.majority},
-          {"classes", class_names(schema.label)},
-          {"confusion", e.confusion},
-          {"precision", {e.precision(0), e.precision(1)}},
-          {"recall", {e.recall(0), e.recall(1)}},
-          {"calibration", json_of(e.calibration)}};
-}
-
-nlohmann::json json_of(const ClassesEvaluation& e, const Schema& schema) {
-  nlohmann::json confusion, precision, recall;  // NaN is written as null
-  for (std::size_t is = 0; is < e.classes; ++is) {
-    const auto row = e.confusion.begin() + static_cast<std::ptrdiff_t>(is * e.classes);
-    confusion.push_back(
-        std::vector<std::uint64_t>(row, row + static_cast<std::ptrdiff_t>(e.classes)));
-    precision.push_back(e.precision(is));
-    recall.push_back(e.recall(is));
-  }
-  return {{"rows", e.rows},
-          {"accuracy", e.accuracy},
-          {"log_loss", e.log_loss},
-          {"auc", e.mean_auc},
-          {"majority", e.majority},
-          {"classes", class_names(schema.label)},
-          {"confusion", confusion},
-          {"precision", precision},
-          {"recall", recall},
-          {"auc_by_class", e.auc},
-          {"calibration", json_of(e.calibration)}};
 }
 
 // A matrix that fits a screen, or the pairs that are taken for each other most often.
@@ -155,6 +117,56 @@ std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
               : "");
 }
 
+// What the screen shows of each kind, `beside` that of the fit without privacy, if any.
+std::vector<std::vector<std::string>> head(const auto& result, const auto* beside) {
+  std::vector<std::vector<std::string>> lines{
+      {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
+       "majority class"},
+      {"accuracy", percent(result.accuracy), percent(result.majority)},
+      {"log-loss", fmt::format("{:.4f}", result.log_loss), ""}};
+  if (beside != nullptr) {
+    lines[0].emplace_back(yardstick_name);
+    lines[1].push_back(percent(beside->accuracy));
+    lines[2].push_back(fmt::format("{:.4f}", beside->log_loss));
+  }
+  return lines;
+}
+
+std::string screen(const Evaluation& result, const Evaluation* beside, const Schema& schema) {
+  std::vector<std::vector<std::string>> lines = head(result, beside);
+  lines.push_back({"AUC", area(result.auc), ""});
+  if (beside != nullptr) lines.back().push_back(area(beside->auc));
+  return fmt::format("{}\n{}\n{}", table(lines), table(confusion_lines(result, schema)),
+                     table(calibration_lines(result.calibration)));
+}
+
+std::string screen(const ClassesEvaluation& result, const ClassesEvaluation* beside,
+                   const Schema& schema) {
+  std::vector<std::vector<std::string>> lines = head(result, beside);
+  lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
+  if (beside != nullptr) lines.back().push_back(area(beside->mean_auc));
+  return fmt::format("{}\n{}\n{}\nOf the class predicted:\n{}", table(lines),
+                     table(confusion_lines(result, schema)), class_table(result, schema),
+                     table(calibration_lines(result.calibration, "right")));
+}
+
+std::string screen(const AmountEvaluation& result, const AmountEvaluation* beside,
+                   const Schema& schema) {
+  std::vector<std::vector<std::string>> lines{
+      {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
+       "the labels' mean"},
+      {"RMSE", figure(result.rmse), figure(result.deviation)},
+      {"mean absolute error", figure(result.mae), ""},
+      {"R²", figure(result.r2), "0"}};
+  if (is<Count>(schema.label))
+    lines.push_back({"deviance a row", figure(result.deviance), figure(result.mean_deviance)});
+  if (beside == nullptr) return table(lines);
+  const std::array<std::string, 5> more{yardstick_name, figure(beside->rmse), figure(beside->mae),
+                                        figure(beside->r2), figure(beside->deviance)};
+  for (std::size_t i = 0; i < lines.size(); ++i) lines[i].push_back(more[i]);
+  return table(lines);
+}
+
 struct EvaluateCommand {
   TableArguments data_table;
   std::string model, report;
@@ -196,13 +208,9 @@ struct EvaluateCommand {
       require_reportable(text);
     }
     if (ranks().size() > 1) catch_interrupts();  // one process ends by them at once
-    TableArguments::Share share =
-        data_table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                              .unreadable = advice_of_model(linear.schema),
-                                              .ignore_extra_columns = true,
-                                              .label_path = {},
-                                              .holds_people = true,
-                                              .progress = {}});
+    ReadOptions reading = reading_to_evaluate(linear.schema);
+    reading.holds_people = true;
+    TableArguments::Share share = data_table.read_share(linear.schema, reading);
     const Dataset& data = share.data;
     tell_reading_of_ranks(data, share.rows);
     if (const Column* const person = linear.schema.person()) {
@@ -232,8 +240,16 @@ struct EvaluateCommand {
                       linear.draws.front().size(), most_non_private_features));
     }
     if (!report.empty()) write_report(text, data, yardstick);
-    if (is<TwoClasses>(label)) return of_two_classes(linear, data, yardstick);
-    is<Classes>(label) ? of_classes(linear, data, yardstick) : of_amounts(linear, data, yardstick);
+    const ModelEvaluation result = judged(linear, data);
+    const auto beside_it = beside ? std::optional(judged(*yardstick, data)) : std::nullopt;
+    if (!is_first_rank()) return;
+    if (json) return fmt::print("{}\n", to_json(result, linear.schema).dump(2));
+    std::visit(
+        [&]<class E>(const E& of) {
+          fmt::print("{}",
+                     screen(of, beside_it ? &std::get<E>(*beside_it) : nullptr, linear.schema));
+        },
+        result);
   }
 
   static void require_one_process(const std::string& what) {
@@ -274,109 +290,16 @@ struct EvaluateCommand {
         "--report");
   }
 
-  // Predicts all rows, on the first rank, in the order of one process: a row's prediction is its
-  // own rank's work. So does the yardstick, with --beside-non-private.
-  template <class Predict, class Judge>
-  auto judged(const LinearModel& linear, const Dataset& data,
-              const std::optional<LinearModel>& fitted, const Predict& predict,
-              const Judge& judge) const {
+  // Scores all rows on the first rank, in the order of one process: a row's prediction is its own
+  // rank's work.
+  [[nodiscard]] ModelEvaluation judged(const LinearModel& by, const Dataset& data) const {
     const std::vector<float> y = at_first_rank(data.y), weights = at_first_rank(data.weight);
-    const auto of = [&](const LinearModel& model) {
-      auto mine = predict(model, data.view());
-      ranks().together(stop_if_asked);
-      const std::vector<double> p = at_first_rank(std::move(mine));
-      return is_first_rank() ? judge(p, y, weights) : decltype(judge(p, y, weights)){};
-    };
-    auto result = of(linear);
-    auto yardstick = beside ? of(*fitted) : decltype(result){};
-    return std::pair(std::move(result), std::move(yardstick));
+    std::vector<double> mine = predict(by, data.view()).values;
+    ranks().together(stop_if_asked);
+    const std::vector<double> all = at_first_rank(std::move(mine));
+    if (!is_first_rank()) return {};
+    return evaluate_predictions(by.schema, all, y, weights, threshold.value_or(0.5));
   }
-
-  void of_two_classes(const LinearModel& linear, const Dataset& data,
-                      const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_probabilities,
-               [&](const auto& p, const auto& y, const auto& weights) {
-                 return evaluate(p, y, threshold.value_or(0.5), weights);
-               });
-    if (!is_first_rank()) return;
-    if (json) return print(json_of(result, linear.schema));
-    std::vector<std::vector<std::string>> lines = head(result);
-    lines.push_back({"AUC", area(result.auc), ""});
-    if (beside) {
-      add(lines, yardstick);
-      lines[3].push_back(area(yardstick.auc));
-    }
-    fmt::print("{}\n{}\n{}", table(lines), table(confusion_lines(result, linear.schema)),
-               table(calibration_lines(result.calibration)));
-  }
-
-  void of_classes(const LinearModel& linear, const Dataset& data,
-                  const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] =
-        judged(linear, data, fitted, predict_classes,
-               [&](const auto& p, const auto& y, const auto& weights) {
-                 return evaluate_classes(p, y, class_names(linear.schema.label).size(), weights);
-               });
-    if (!is_first_rank()) return;
-    if (json) return print(json_of(result, linear.schema));
-    std::vector<std::vector<std::string>> lines = head(result);
-    lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
-    if (beside) {
-      add(lines, yardstick);
-      lines[3].push_back(area(yardstick.mean_auc));
-    }
-    fmt::print("{}\n{}\n{}\nOf the class predicted:\n{}", table(lines),
-               table(confusion_lines(result, linear.schema)), class_table(result, linear.schema),
-               table(calibration_lines(result.calibration, "right")));
-  }
-
-  static std::vector<std::vector<std::string>> head(const auto& result) {
-    return {{fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
-             "majority class"},
-            {"accuracy", percent(result.accuracy), percent(result.majority)},
-            {"log-loss", fmt::format("{:.4f}", result.log_loss), ""}};
-  }
-
-  static void add(std::vector<std::vector<std::string>>& lines, const auto& yardstick) {
-    lines[0].emplace_back("NOT PRIVATE fit of these rows");
-    lines[1].push_back(percent(yardstick.accuracy));
-    lines[2].push_back(fmt::format("{:.4f}", yardstick.log_loss));
-  }
-
-  void of_amounts(const LinearModel& linear, const Dataset& data,
-                  const std::optional<LinearModel>& fitted) const {
-    const auto [result, yardstick] = judged(linear, data, fitted, predict_amounts,
-                                            [&](const auto& p, const auto& y, const auto& weights) {
-                                              return evaluate_amounts(linear.schema, p, y, weights);
-                                            });
-    if (!is_first_rank()) return;
-    const bool counts = is<Count>(linear.schema.label);
-    if (json) {
-      nlohmann::json out = {
-          {"rows", result.rows}, {"rmse", result.rmse}, {"mae", result.mae}, {"r2", result.r2}};
-      if (counts) out["deviance"] = result.deviance;
-      return print(out);
-    }
-    std::vector<std::vector<std::string>> lines{
-        {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
-         "the labels' mean"},
-        {"RMSE", figure(result.rmse), figure(result.deviation)},
-        {"mean absolute error", figure(result.mae), ""},
-        {"R²", figure(result.r2), "0"}};
-    if (counts)
-      lines.push_back({"deviance a row", figure(result.deviance), figure(result.mean_deviance)});
-    if (beside) {
-      lines[0].emplace_back("NOT PRIVATE fit of these rows");
-      lines[1].push_back(figure(yardstick.rmse));
-      lines[2].push_back(figure(yardstick.mae));
-      lines[3].push_back(figure(yardstick.r2));
-      if (counts) lines[4].push_back(figure(yardstick.deviance));
-    }
-    fmt::print("{}", table(lines));
-  }
-
-  static void print(const nlohmann::json& out) { fmt::print("{}\n", out.dump(2)); }
 };
 
 void define_evaluate(CLI::App& app) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,15 +9,13 @@
 #include <vector>
 
 #include "gibbsite/certificate/model_file.hpp"
-#include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/ledger/ledger.hpp"
-#include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/release/evaluation_cells.hpp"
+#include "gibbsite/release/predict.hpp"
+#include "gibbsite/run/planned_evaluation.hpp"
 #include "gibbsite/run/release_evaluation.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "ranks.hpp"
@@ -28,9 +25,6 @@
 
 namespace gibbsite::cli {
 namespace {
-
-constexpr double default_delta = 1e-6;
-constexpr std::uint64_t most_rows = std::uint64_t{1} << 38;  // of any table's counts
 
 std::vector<std::string> line_of(const std::string& name, const NoisyShare& share,
                                  bool in_percent = true) {
@@ -88,7 +82,7 @@ void ReleasedEvaluation::add_to(CLI::App& app) {
              "release figures that may be published: noisy counts of this table by probability and "
              "class, certified, written to --out");
   add_number(app, "--delta", delta,
-             fmt::format("--epsilon: privacy budget δ; default {}", default_delta));
+             fmt::format("--epsilon: privacy budget δ; default {}", EvaluationRequest{}.delta));
   add_output(app, "--out", out,
              "--epsilon: the evaluation's file; written whole or not at all; - is standard output");
   add_count(app, "--bins", bins,
@@ -129,65 +123,16 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
                              const TableArguments& table, std::optional<double> threshold,
                              bool force, bool json) const {
   // What can go wrong without the data goes wrong first.
-  if (holds<GraphicalKind>(text, model)) {
-    throw BadInput(fmt::format(
-        "--epsilon: is for a model of classes, {} holds a network; leave it out", model));
-  }
-  const Budget budget{.epsilon = *epsilon,
-                      .delta = delta.value_or(default_delta),
-                      .adjacency = adjacency_from_string(
-                          adjacency.empty() ? to_string(Adjacency::replace_one) : adjacency),
-                      .rows_per_person = rows_per_person.value_or(1)};
-  budget.validate();
-  const bool replaced = budget.adjacency == Adjacency::replace_one;
-  if (replaced == rows_cap.has_value()) {
-    throw BadInput(replaced ? "--rows-cap: has a meaning with --adjacency add-remove; leave it out"
-                            : "--rows-cap: is missing; under add-remove the number of rows is not "
-                              "public, give a bound that holds");
-  }
-  if (rows_cap && *rows_cap > most_rows) {
-    throw BadInput(
-        fmt::format("--rows-cap: must be from 1 to 2^38, got {}; give a bound nearer to the number "
-                    "of rows",
-                    *rows_cap));
-  }
-  const Release release = parse_release(text, model);
-  const LinearModel& linear = release.model();
-  if (number_of(linear.schema.label) != nullptr) {
-    throw BadInput(fmt::format("--epsilon: is for a model of classes, {} predicts {}; leave it out",
-                               model, is<Count>(linear.schema.label) ? "counts" : "amounts"));
-  }
-  if (linear.schema.person() != nullptr) {
-    throw BadInput(fmt::format(
-        "--epsilon: {} is a model of people, and a released evaluation counts rows; leave it out for "
-        "private figures, which count people, or give a model without a column of people",
-        model));
-  }
-  const bool several = is<Classes>(linear.schema.label);
-  if (threshold && several) {
-    throw BadInput(not_of_label("--threshold", model, linear.schema.label));
-  }
-  const auto checked = nlohmann::json::parse(text);
-  const Verification check = verify(checked);
-  // A void model is as public as another: its noise guards the people that it was fitted to.
-  const bool only_void = check.void_run && check.failures.size() == 1;
-  if (!check.valid && !only_void) {
-    throw BadInput(fmt::format(
-        "{}: its certificate does not hold ({}); gibbsite verify says more, use the file as fit "
-        "wrote it",
-        model, check.failures.front()));
-  }
-  const std::size_t classes = class_names(linear.schema.label).size();
-  const double least = threshold.value_or(0.5);
-  static_cast<void>(evaluation_bins(bins.value_or(least_evaluation_bins), classes, least));
-  const auto planned = [&](std::uint64_t rows, const Budget& at) {
-    const double deviation =
-        plan_histogram({.rows = rows, .cells = 2 * least_evaluation_bins}, at).deviation;
-    const std::uint64_t cut = bins.value_or(default_evaluation_bins(rows, deviation));
-    return plan_histogram({.rows = rows, .cells = 2 * cut}, at);
-  };
-  static_cast<void>(
-      planned(rows_cap.value_or(std::min(budget.rows_per_person, most_rows)), budget));
+  const PlannedEvaluation planned(
+      text, model,
+      {.epsilon = *epsilon,
+       .delta = delta.value_or(EvaluationRequest{}.delta),
+       .adjacency = adjacency.empty() ? Adjacency::replace_one : adjacency_from_string(adjacency),
+       .rows_cap = rows_cap,
+       .rows_per_person = rows_per_person.value_or(1),
+       .bins = bins,
+       .threshold = threshold});
+  const LinearModel& linear = planned.model();
   if (is_first_rank()) {
     require_other_file(out, model, "--model");
     require_other_file(out, table.data, "--data");
@@ -201,42 +146,15 @@ void ReleasedEvaluation::run(const std::string& text, const std::string& model,
     ledger.emplace(ledger_path);
     static_cast<void>(ledger->read());
   }
-  if (only_void) {
-    fmt::print(stderr,
-               "gibbsite: warning: --model: {} is void: what it tells of these rows, where it was "
-               "fitted to some, no certificate covers\n",
-               model);
-  }
+  planned.warn_of_void(warn);
   catch_interrupts();
 
   const TableArguments::Share share =
-      table.read_share(linear.schema, {.labels = ReadOptions::Labels::required,
-                                       .unreadable = advice_of_model(linear.schema),
-                                       .ignore_extra_columns = true,
-                                       .label_path = {},
-                                       .progress = {}});
-  if (rows_cap && share.rows > *rows_cap) {
-    throw BadInput(
-        fmt::format("--rows-cap: the table has more than {} rows; give a public bound that holds "
-                    "(private: how many rows there are is not public)",
-                    *rows_cap));
-  }
+      table.read_share(linear.schema, reading_to_evaluate(linear.schema));
+  const HistogramPlan plan = planned.plan(share.rows);
   tell_reading_of_ranks(share.data, share.rows);
-  // From here on public numbers decide.
-  const std::uint64_t rows = rows_cap.value_or(share.rows);
-  const HistogramPlan plan = planned(rows, budget);
-  if (ledger) {
-    require_room(
-        *ledger, budget, own_guarantee(plan),
-        [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); }, warn);
-  }
-  warn_of_budget(budget, rows, warn);
-  const EvaluationModel shape{.schema = linear.schema,
-                              .of = checked.at("certificate").at("digest").get<std::string>(),
-                              .of_void = only_void,
-                              .bins = evaluation_bins(plan.problem.cells / 2, classes, least),
-                              .rows = {},
-                              .counts = {}};
+  planned.look_at(plan, ledger ? &*ledger : nullptr, warn);
+  const EvaluationModel shape = planned.shape(plan);
   std::vector<std::uint32_t> of_share = evaluation_cells(linear, shape.bins, share.data);
   ranks().together(stop_if_asked);
   const std::vector<std::uint32_t> cells = at_first_rank(std::move(of_share));

@@ -29,9 +29,8 @@
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/model/model.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/public_center.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
@@ -235,10 +234,8 @@ void FitCommand::fit() const {
   // The clock is for the screen: what is planned follows from public numbers alone.
   PlannedFit planned = planned_fit(plan, asked, domain, rows, budget);
   const Plan& made = planned.plan;
-  const Candidate& candidate = require_feasible(made);
-  if (ledger) require_room(*ledger, planned, warn);
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, warn);
-  warn_of_fit(planned, warn);
+  look_at(planned, ledger ? &*ledger : nullptr, warn);
+  const Candidate& candidate = made.candidate();
   say(unspent_words({&made, 1}));
   if (plan.intervals) say(wide_lines_words(asked));
   if (check) {

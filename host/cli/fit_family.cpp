@@ -12,9 +12,8 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/release/query.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/public_prior.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "progress.hpp"
@@ -57,8 +56,7 @@ void FitCommand::fit_family_model(Family kind) const {
   if (known)
     problem.public_counts = public_counts(known->data, problem, public_weight, known->table);
   const FamilyPlan made = gibbsite::plan(plan, problem, budget);
-  if (ledger) require_room(*ledger, plan, made, warn);
-  warn_of_budget(budget, made.problem.rows, warn);
+  look_at(plan, made, ledger ? &*ledger : nullptr, warn);
   if (check) return say_checked(family_line(made) + "\n", read_as);
   if (verbose) say(family_line(made) + "\n\n");
   Progress bar("drawing", quiet, interval());

@@ -11,8 +11,7 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
+#include "gibbsite/run/look.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "network.hpp"
@@ -56,9 +55,7 @@ void FitCommand::fit_network_model() const {
   Checked read_as = checked(data, data.rows());
   read_as.warnings += warn_of_network_reading(data);
   const NetworkPlan made = gibbsite::plan(plan, network_problem(plan, domain, rows), budget);
-  if (ledger) require_room(*ledger, plan, made, warn);
-  warn_of_budget(budget, made.problem.rows, warn);
-  if (!made.problem.of_people()) warn_of_uncounted_rows(budget, warn);
+  look_at(plan, made, ledger ? &*ledger : nullptr, warn);
   if (!release_counts.empty() && draws_tables(made.candidate().mechanism))
     throw BadInput(
         fmt::format("--release-counts: --mechanism {} draws tables and counts none; "

@@ -10,6 +10,7 @@
 #include "gibbsite/compare/network_quality.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/svg.hpp"
 #include "interrupt.hpp"
 #include "network.hpp"
@@ -194,12 +195,10 @@ void NetworkEvaluation::run(const NetworkRelease& release, const std::string& mo
     require_new(plot, force, "--plot");
     require_writable(plot, "--plot");
   }
-  Dataset data = table.read(network.schema, {.labels = ReadOptions::Labels::optional,
-                                             .unreadable = advice_of_model(network.schema),
-                                             .ignore_extra_columns = true,
-                                             .label_path = {},
-                                             .holds_people = true,
-                                             .progress = {}});
+  ReadOptions reading = reading_to_evaluate(network.schema);
+  reading.labels = ReadOptions::Labels::optional;
+  reading.holds_people = true;
+  Dataset data = table.read(network.schema, reading);
   tell_reading(data);
   if (network.schema.person() != nullptr)
     data.hold_people(release.certificate().claimed.who.rows_per_person);

@@ -166,11 +166,6 @@ void write_new(const std::string& out, bool force, const std::function<void(Exis
   }
 }
 
-ReadOptions::Unreadable advice_of_model(const Schema& schema) {
-  using Unreadable = ReadOptions::Unreadable;
-  return schema.invalid == Invalid::refuse ? Unreadable::refused : Unreadable::by_schema;
-}
-
 void TableArguments::add_to(CLI::App& app, bool required) {
   app.add_option(
          "--data", data,

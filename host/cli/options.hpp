@@ -56,10 +56,6 @@ void require_new(const std::string& out, bool force, const char* option = "--out
 void write_new(const std::string& out, bool force, const std::function<void(Existing)>& write,
                const char* option = "--out");
 
-/// How a table is read by a model's schema, as the model says: what is refused is not said to be a
-/// matter of the schema, which is published.
-ReadOptions::Unreadable advice_of_model(const Schema& schema);
-
 /// Where rows come from.
 struct TableArguments {
   std::string data, labels;

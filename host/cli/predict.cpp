@@ -13,6 +13,7 @@
 #include "gibbsite/core/file.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/data/csv_columns.hpp"
+#include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "options.hpp"
 #include "reading.hpp"
@@ -51,15 +52,9 @@ struct PredictCommand {
                                   model, label));
     }
     if (threshold) require_between(*threshold, 0, 1, "--threshold");
-    using Unreadable = ReadOptions::Unreadable;
-    const Dataset data = table.read(
-        linear.schema,
-        {.labels = ReadOptions::Labels::optional,
-         .unreadable = unseen == Unseen::refuse ? Unreadable::refused : Unreadable::marked,
-         .may_be_empty = true,
-         .ignore_extra_columns = true,
-         .label_path = {},
-         .progress = {}});
+    ReadOptions reading = reading_to_predict();
+    if (unseen == Unseen::refuse) reading.unreadable = ReadOptions::Unreadable::refused;
+    const Dataset data = table.read(linear.schema, reading);
     tell_reading(data);
     warn_of_unreadable(data);
     // A file keeps the bytes of a name, a terminal does not obey them.
@@ -67,86 +62,54 @@ struct PredictCommand {
     const auto name = [&](const std::string& text) {
       return csv_cell(on_screen ? shown(text) : text);
     };
-    if (of_classes) return write(class_lines(linear, data, name));
-    std::vector<PredictionInterval> around;
-    if (intervals) around = predict_intervals(linear, data.view());
-    if (of_amounts) {
-      const std::vector<double> amounts = predict_amounts(linear, data.view());
-      std::vector<std::string> head{"prediction"};
-      if (intervals) head.insert(head.end(), {"low", "high"});
-      return write(lines(data, head, name, [&](auto end, std::size_t i) {
-        fmt::format_to(end, "{:.8g}", amounts[i]);
-        if (intervals) fmt::format_to(end, ",{:.8g},{:.8g}", around[i].low, around[i].high);
-      }));
-    }
-    const std::vector<double> positive = predict_probabilities(linear, data.view());
-    const TwoClasses& two = std::get<TwoClasses>(label);
-    const std::string names[] = {name(two.negative_name()), name(two.positive)};
-    const bool with_probability = probabilities || intervals;
+    const Predictions of = predict(linear, data.view(), intervals);
+    const auto ends = [&](auto end, std::size_t k, bool of_amount) {
+      if (!intervals) return;
+      const auto& [low, high] = of.intervals[k];
+      fmt::format_to(end, ",{:.{}g},{:.{}g}", low, of_amount ? 8 : 6, high, of_amount ? 8 : 6);
+    };
     std::vector<std::string> head{"prediction"};
-    if (with_probability) head.emplace_back("probability");
-    if (intervals) head.insert(head.end(), {"low", "high"});
-    write(lines(data, head, name, [&](auto end, std::size_t i) {
-      fmt::format_to(end, "{}", names[positive[i] >= threshold.value_or(0.5) ? 1 : 0]);
-      if (with_probability) fmt::format_to(end, ",{:.6g}", positive[i]);
-      if (intervals) fmt::format_to(end, ",{:.6g},{:.6g}", around[i].low, around[i].high);
-    }));
-  }
-
-  /// The likeliest class, and with --probabilities that of each, a column "probability=CLASS"; with
-  /// --intervals its ends too, "low=CLASS" and "high=CLASS".
-  template <class Name>
-  [[nodiscard]] fmt::memory_buffer class_lines(const LinearModel& linear, const Dataset& data,
-                                               const Name& name) const {
-    const std::vector<double> all = predict_classes(linear, data.view());
-    std::vector<PredictionInterval> around;
-    if (intervals) around = predict_class_intervals(linear, data.view());
     std::vector<std::string> names;
-    std::vector<std::string> head{"prediction"};
-    for (const std::string& one : class_names(linear.schema.label)) {
-      names.push_back(name(one));
-      if (probabilities || intervals) head.push_back(name("probability=" + one));
-      if (intervals) head.insert(head.end(), {name("low=" + one), name("high=" + one)});
-    }
-    return lines(data, head, name, [&](auto end, std::size_t i) {
-      const std::span<const double> row(all.data() + i * names.size(), names.size());
-      fmt::format_to(end, "{}", names[likeliest(row)]);
-      if (!probabilities && !intervals) return;
-      for (std::size_t k = 0; k < row.size(); ++k) {
-        fmt::format_to(end, ",{:.6g}", row[k]);
-        if (!intervals) continue;
-        const PredictionInterval& of = around[i * row.size() + k];
-        fmt::format_to(end, ",{:.6g},{:.6g}", of.low, of.high);
+    if (!of_amounts)
+      for (const std::string& one : class_names(label)) names.push_back(name(one));
+    if (of_amounts) {
+      if (intervals) head.insert(head.end(), {"low", "high"});
+    } else if (probabilities || intervals) {
+      // Several classes have a column each.
+      for (const std::string& one :
+           of_classes ? class_names(label) : std::vector<std::string>{""}) {
+        const std::string end = one.empty() ? "" : "=" + one;
+        head.push_back(name("probability" + end));
+        if (intervals) head.insert(head.end(), {name("low" + end), name("high" + end)});
       }
-    });
+    }
+    write(lines(data, head, name, [&](auto end, std::size_t i) {
+      const std::span<const double> row(of.values.data() + i * of.columns, of.columns);
+      if (of_amounts) {
+        fmt::format_to(end, "{:.8g}", row[0]);
+        ends(end, i, true);
+        return;
+      }
+      const std::size_t place =
+          of_classes ? likeliest(row) : (row[0] >= threshold.value_or(0.5) ? 1U : 0U);
+      fmt::format_to(end, "{}", names[place]);
+      for (std::size_t k = 0; k < row.size() && (probabilities || intervals); ++k) {
+        fmt::format_to(end, ",{:.6g}", row[k]);
+        ends(end, i * row.size() + k, false);
+      }
+    }));
   }
 
   /// Private: what the table holds. The lines of the output say which rows, with --unseen.
   void warn_of_unreadable(const Dataset& data) const {
-    if (data.unreadable.empty()) return;
-    std::vector<std::size_t> of_column(data.schema.columns.size());
-    std::size_t rows = 0;
-    for (std::size_t k = 0; k < data.unreadable.size(); ++k) {
-      ++of_column[data.unreadable[k].column];
-      rows += k == 0 || data.unreadable[k].row != data.unreadable[k - 1].row ? 1U : 0U;
-    }
-    std::string columns;
-    constexpr std::size_t most = 5;
-    std::size_t named = 0;
-    for (std::size_t j = 0; j < of_column.size(); ++j) {
-      if (of_column[j] == 0 || ++named > most) continue;
-      columns += fmt::format("{}{} in {}", named == 1 ? "" : ", ", of_column[j],
-                             gibbsite::quoted(data.schema.columns[j].name));
-    }
-    fmt::print(
-        stderr,
-        "gibbsite: warning: {} of {} rows have a cell that the model cannot read, a level that "
-        "is not listed, no number or empty ({}{}): {} (private)\n",
-        rows, data.rows(), columns, named > most ? ", ..." : "",
-        unseen == Unseen::skip
-            ? "they have no prediction"
-            : "predicted as of another level or a missing cell; --unseen middle says in a "
-              "column which they are, skip leaves them without a prediction, refuse stops");
+    const std::string words = unreadable_words(data);
+    if (words.empty()) return;
+    warn(words + ": " +
+         (unseen == Unseen::skip
+              ? "they have no prediction"
+              : "predicted as of another level or a missing cell; --unseen middle says in a column "
+                "which they are, skip leaves them without a prediction, refuse stops") +
+         " (private)");
   }
 
   /// The header and a line for each row: the cells that are kept, then what `put` says of row i,

@@ -40,10 +40,17 @@ std::string ledger_words(const std::string& path, const std::string& text) {
 }
 
 struct ReportCommand {
-  std::string model, out, registry, about, ledger;
-  bool force = false;
+  std::string model, out, words, registry, about, ledger;
+  bool prints = false, force = false;
 
   void run() const {
+    if (prints) {
+      fmt::print("{}", default_report_template().text);
+      return;
+    }
+    if (model.empty())
+      throw BadInput(
+          "--model: is missing; give it, such as --model model.json; see 'gibbsite report --help'");
     if (out.empty() && registry.empty())
       throw BadInput(
           "--out: is missing; give it, such as --out report.html; see 'gibbsite report --help'");
@@ -55,6 +62,8 @@ struct ReportCommand {
     }
     if (!ledger.empty() && registry.empty())
       throw BadInput("--ledger: is of an entry; give --registry too, or leave it out");
+    if (out.empty() && !words.empty())
+      throw BadInput("--template: is of a page; give --out too, or leave it out");
     require(out, "--out");
     require(registry, "--registry");
     if (!registry.empty()) require_other_file(registry, about, "what is said", "--registry");
@@ -64,11 +73,16 @@ struct ReportCommand {
         registry.empty()
             ? ""
             : to_yaml(registry_entry(text, model, read_about(about), ledger_words(ledger, text)));
-    if (!out.empty()) write(out, html_report(text, model), "--out");
+    if (!out.empty()) write(out, page_of(text), "--out");
     if (!registry.empty()) write(registry, entry, "--registry");
   }
 
  private:
+  [[nodiscard]] std::string page_of(const std::string& text) const {
+    if (words.empty()) return html_report(text, model);
+    require_other_file(out, words, "the template", "--out");
+    return html_report(text, model, read_report_template(words));
+  }
   void require(const std::string& path, const char* option) const {
     if (path.empty()) return;
     require_other_file(path, model, "the model", option);
@@ -86,10 +100,14 @@ void define_report(CLI::App& app) {
   const auto command = std::make_shared<ReportCommand>();
   app.add_option("--model,model", command->model,
                  "a file that fit, table or another command released")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
   add_output(app, "--out", command->out,
              "the page (HTML); written whole or not at all; - is standard output");
+  app.add_option("--template", command->words,
+                 "words of the page in place of the program's; an edited copy of what "
+                 "--print-template writes (docs/reference/report-template.md)")
+      ->type_name("FILE");
+  app.add_flag("--print-template", command->prints, "print the words of the page, to be edited");
   add_output(app, "--registry", command->registry,
              "an entry for the OpenDP registry of deployments (YAML), from --about");
   app.add_option("--about", command->about,

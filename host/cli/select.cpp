@@ -23,10 +23,10 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
+#include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/row_scores.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/public_schema.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "interrupt.hpp"
 #include "ledger.hpp"
 #include "options.hpp"
@@ -90,13 +90,10 @@ struct SelectCommand {
     // From here on public numbers decide.
     const std::uint64_t rows = who.rows_cap.value_or(sums.rows());
     const SelectPlan plan = planned(rows, budget);
-    if (ledger) {
-      require_room(
-          *ledger, budget, own_guarantee(plan),
-          [&](const Budget& smaller) { return ledger_guarantee(planned(rows, smaller)); }, warn);
-    }
-    warn_of_budget(budget, rows, warn);
-    warn_of_uncounted_rows(budget, warn);
+    look_at(
+        plan, budget, [&](const Budget& smaller) { return planned(rows, smaller); },
+        ledger ? &*ledger : nullptr, warn);
+    warn_of_uncounted_rows(budget, PeopleBy::nobody, warn);
     FitOptions options;
     options.ledger = ledger ? &*ledger : nullptr;
     const SelectRelease made = release_selection(shape, sums, plan, Key::from_os(), options);
@@ -220,11 +217,7 @@ struct SelectCommand {
     std::vector<std::vector<double>> all;
     for (const LinearModel& model : of) {
       stop_if_asked();
-      const Dataset data = table.read(model.schema, {.labels = ReadOptions::Labels::required,
-                                                     .unreadable = advice_of_model(model.schema),
-                                                     .ignore_extra_columns = true,
-                                                     .label_path = {},
-                                                     .progress = {}});
+      const Dataset data = table.read(model.schema, reading_to_evaluate(model.schema));
       all.push_back(row_scores(model, data, score));
     }
     std::vector<double> row(all.size());

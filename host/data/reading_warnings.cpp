@@ -212,6 +212,28 @@ std::vector<Message> reading_warnings(const TableRead& of) {
   return out;
 }
 
+std::string unreadable_words(const Dataset& data) {
+  if (data.unreadable.empty()) return "";
+  std::vector<std::size_t> of_column(data.schema.columns.size());
+  std::size_t rows = 0;
+  for (std::size_t k = 0; k < data.unreadable.size(); ++k) {
+    ++of_column[data.unreadable[k].column];
+    rows += k == 0 || data.unreadable[k].row != data.unreadable[k - 1].row ? 1U : 0U;
+  }
+  std::string columns;
+  constexpr std::size_t most = 5;
+  std::size_t named = 0;
+  for (std::size_t j = 0; j < of_column.size(); ++j) {
+    if (of_column[j] == 0 || ++named > most) continue;
+    columns += fmt::format("{}{} in {}", named == 1 ? "" : ", ", of_column[j],
+                           gibbsite::quoted(data.schema.columns[j].name));
+  }
+  return fmt::format(
+      "{} of {} rows have a cell that the model cannot read, a level that is not listed, no number "
+      "or empty ({}{})",
+      rows, data.rows(), columns, named > most ? ", ..." : "");
+}
+
 std::string changed_lines(const TableRead& of) { return changed_cells(of) + changed_labels(of); }
 
 std::vector<Message> alike_warnings(const Dataset& data) {

@@ -59,7 +59,7 @@ class EffectReader {
     Value value = sum();
     skip();
     if (!rest_.empty()) {
-      const std::string at = quoted(rest_);
+      const std::string at = gibbsite::quoted(rest_);
       if (rest_[0] == '=')
         fail("has '=' after what is neither a category nor a curve",
              "write column=level; a straight line counts per unit, as in 10*age");
@@ -80,7 +80,7 @@ class EffectReader {
   };
 
   [[noreturn]] void fail(const std::string& what, const std::string& how) const {
-    throw BadInput(format_message("{} {}", Field{"effect"}, quoted(text_)), what, how);
+    throw BadInput(format_message("{} {}", Field{"effect"}, gibbsite::quoted(text_)), what, how);
   }
 
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -160,7 +160,7 @@ class EffectReader {
     if (const auto number = number_here()) return {*number, {}};
     const std::string name = word(column_names());
     if (name.empty())
-      fail(fmt::format("cannot be read from {} on", quoted(rest_)),
+      fail(fmt::format("cannot be read from {} on", gibbsite::quoted(rest_)),
            "give a column, a column=level or a number");
     unknown_column(name);
   }
@@ -168,10 +168,11 @@ class EffectReader {
   [[noreturn]] void unknown_column(const std::string& name) const {
     for (const Column& column : schema_.columns) {
       if (column.name != name) continue;
-      fail(fmt::format("column {} has no coefficient", quoted(name)),
+      fail(fmt::format("column {} has no coefficient", gibbsite::quoted(name)),
            "name a column of numbers or levels that the model uses");
     }
-    fail(fmt::format("no column is called {}{}", quoted(name), did_you_mean(name, column_names())),
+    fail(fmt::format("no column is called {}{}", gibbsite::quoted(name),
+                     did_you_mean(name, column_names())),
          "name a column of the model");
   }
 
@@ -271,11 +272,11 @@ class EffectReader {
     }
     const bool named = take('=');
     if (!named && column.is_curve())
-      fail(fmt::format("column {} is a curve", quoted(column.name)),
+      fail(fmt::format("column {} is a curve", gibbsite::quoted(column.name)),
            fmt::format("compare two values, as in {0}={1} - {0}={2}", shown(column.name),
                        column.text_of(column.hi), column.text_of(column.lo)));
     if (!named)
-      fail(fmt::format("column {} has levels", quoted(column.name)),
+      fail(fmt::format("column {} has levels", gibbsite::quoted(column.name)),
            fmt::format("name one, as in {}={}", shown(column.name),
                        shown(schema_.level_names(column).front())));
     skip();
@@ -309,7 +310,7 @@ class EffectReader {
       } else if (!places.empty() && take('*')) {
         skip();
       } else if (!places.empty()) {
-        fail(fmt::format("lacks \" × \" before the place of {}", quoted(part.column)),
+        fail(fmt::format("lacks \" × \" before the place of {}", gibbsite::quoted(part.column)),
              fmt::format(
                  "name a place of each column, as in {}={}", shown(interaction.name()),
                  shown(terms_[schema_.columns.size() +
@@ -352,8 +353,9 @@ class EffectReader {
       if (error != std::errc() || !std::isfinite(value) || !ends_at(length)) return {};
     }
     if (value < column.lo || value > column.hi)
-      fail(fmt::format("column {}: {} is outside of its range, {} to {}", quoted(column.name),
-                       column.text_of(value), column.text_of(column.lo), column.text_of(column.hi)),
+      fail(fmt::format("column {}: {} is outside of its range, {} to {}",
+                       gibbsite::quoted(column.name), column.text_of(value),
+                       column.text_of(column.lo), column.text_of(column.hi)),
            "the table was not asked beyond it; ask within");
     rest_.remove_prefix(length);
     return value;
@@ -361,8 +363,8 @@ class EffectReader {
 
   std::size_t level_here(const Column& column) {
     const auto unknown = [&](const std::string& name) {
-      fail(fmt::format("column {} has no level {}{}", quoted(column.name), quoted(name),
-                       did_you_mean(name, schema_.level_names(column))),
+      fail(fmt::format("column {} has no level {}{}", gibbsite::quoted(column.name),
+                       gibbsite::quoted(name), did_you_mean(name, schema_.level_names(column))),
            "name one of its levels");
     };
     if (const auto name = in_quotes()) {
@@ -398,9 +400,10 @@ class EffectReader {
 std::size_t class_place(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
-    throw BadInput(Field{"effect"},
-                   fmt::format("no class is called {}{}", quoted(name), did_you_mean(name, names)),
-                   "name one of the label's classes");
+    throw BadInput(
+        Field{"effect"},
+        fmt::format("no class is called {}{}", gibbsite::quoted(name), did_you_mean(name, names)),
+        "name one of the label's classes");
   }
   return static_cast<std::size_t>(found - names.begin());
 }

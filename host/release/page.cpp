@@ -66,6 +66,10 @@ void void_line(Html& page) {
       "from a user's seed, so whoever knows or guesses it can take the noise out again.</p>\n");
 }
 
+void end_figure(Html& page, const Markup& caption) {
+  page.put("</svg><figcaption>{}</figcaption></figure>\n", caption);
+}
+
 void SquarePlot::begin(Html& page, std::string_view says, int above) {
   page.put("<figure><svg viewBox=\"0 {} 360 {}\" role=\"img\" aria-label=\"{}\">\n", -above,
            352 + above, says);

@@ -24,6 +24,9 @@ void heading(Html& page, std::string_view id, std::string_view title);
 /// Says first that a model is void, so that nobody quotes the page as a guarantee.
 void void_line(Html& page);
 
+/// Ends a picture in a <figure>.
+void end_figure(Html& page, const Markup& caption);
+
 /// A square between two axes, in a <figure> that is left open for its caption.
 struct SquarePlot {
   Range across, up;

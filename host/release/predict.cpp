@@ -227,6 +227,42 @@ std::vector<double> predict_classes(const LinearModel& model, const Rows& x) {
   return out;
 }
 
+Predictions predict(const LinearModel& model, const Rows& x, bool with_intervals) {
+  Predictions out;
+  if (is<Classes>(model.schema.label)) {
+    out.columns = class_names(model.schema.label).size();
+    out.values = predict_classes(model, x);
+    if (with_intervals) out.intervals = predict_class_intervals(model, x);
+    return out;
+  }
+  out.values = is<TwoClasses>(model.schema.label) ? predict_probabilities(model, x)
+                                                  : predict_amounts(model, x);
+  if (with_intervals) out.intervals = predict_intervals(model, x);
+  return out;
+}
+
+void require_same_features(const LinearModel& model, const Dataset& data) {
+  if (data.features() == model.schema.features()) return;
+  throw BadInput(
+      fmt::format("data: has {} features, the model {}; read the table with the model's own schema",
+                  data.features(), model.schema.features()));
+}
+
+ReadOptions reading_to_predict() {
+  return {.labels = ReadOptions::Labels::optional,
+          .unreadable = ReadOptions::Unreadable::marked,
+          .may_be_empty = true,
+          .ignore_extra_columns = true};
+}
+
+ReadOptions reading_to_evaluate(const Schema& schema) {
+  using Unreadable = ReadOptions::Unreadable;
+  return {
+      .labels = ReadOptions::Labels::required,
+      .unreadable = schema.invalid == Invalid::refuse ? Unreadable::refused : Unreadable::by_schema,
+      .ignore_extra_columns = true};
+}
+
 std::size_t likeliest(std::span<const double> probabilities) {
   return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
 }

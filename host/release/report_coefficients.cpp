@@ -24,17 +24,6 @@ namespace {
 constexpr std::size_t most_lines = 1000;  // of coefficients
 constexpr std::size_t most_shares = 100;  // of a family's parameters
 
-std::string interval_words(const LinearModel& model, const Certificate& certificate) {
-  if (!coefficient_noise_up(certificate.mechanism, certificate.problem))
-    return "No bound on how far noise moved them holds for every table: none is given.";
-  return fmt::format(
-      "±: how far privacy's noise moves a coefficient from the median of its law, with a "
-      "probability of at least {:.3g} %{}. That the table is a sample is not in it. Gray: within "
-      "that of 0, so it may be noise.",
-      95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0),
-      model.draws.size() == 1 ? "" : " each");
-}
-
 std::string sum_words(const LinearModel& model) {
   const Schema& s = model.schema;
   if (is<Amount>(s.label)) return "the prediction";
@@ -70,7 +59,8 @@ void constant_words(Html& page, const OriginalUnits& units, double constant,
                   : "It holds for rows that are not scaled down; for others approximately.");
 }
 
-void one_output_table(Html& page, const LinearModel& model, const Certificate& certificate) {
+void one_output_table(Html& page, const LinearModel& model, const Certificate& certificate,
+                      const Markup& caption) {
   const CoefficientLines lines = coefficient_lines(model, certificate);
   const Schema& schema = model.schema;
   const bool bounded = !lines.half_widths.empty();
@@ -91,12 +81,7 @@ void one_output_table(Html& page, const LinearModel& model, const Certificate& c
       "<table class=\"coefficients\"><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
       "scope=\"col\">effect{}</th><th scope=\"col\" class=\"picture\">{}{}</th>{}<th "
       "scope=\"col\">for one more</th></tr></thead><tbody>\n",
-      std::string("Effect of a number: from the low end of its range to the high end; of a level: "
-                  "where the row has it") +
-          (!odds                     ? ""
-           : is<Count>(schema.label) ? "; ×: what that multiplies the mean by"
-                                     : "; ×: what that multiplies the odds by"),
-      bounded ? " ±" : "",
+      caption, bounded ? " ±" : "",
       !odds                     ? "effect"
       : is<Count>(schema.label) ? "mean ×"
                                 : "odds ×",
@@ -143,10 +128,10 @@ void class_tables(Html& page, const LinearModel& model, const Certificate& certi
     const std::span<const double> theta = coefficients_of(schema, model.draws.front(), k);
     page.put("<h3>{}</h3>\n", classes[k]);
     page.put(
-        "<table><caption>Coefficients of the class {}{}</caption><thead><tr><th scope=\"col\">of"
+        "<table><caption>Coefficients of the class {}</caption><thead><tr><th scope=\"col\">of"
         "</th><th scope=\"col\">coefficient{}</th><th scope=\"col\">for one more</th></tr></thead>"
         "<tbody>\n",
-        classes[k], "", deviation ? fmt::format(" ± {:.3g}", half) : "");
+        classes[k], deviation ? fmt::format(" ± {:.3g}", half) : "");
     for (std::size_t j = 0; j < theta.size() && left > 0; ++j, --left) {
       page.put("<tr{}><th scope=\"row\">{}</th><td>{:+.4g}</td><td>{}</td></tr>\n",
                Markup{deviation && std::fabs(theta[j]) <= half ? " class=\"soft\"" : ""}, names[j],
@@ -163,80 +148,77 @@ void class_tables(Html& page, const LinearModel& model, const Certificate& certi
 
 }  // namespace
 
-void coefficients_section(Html& page, const LinearModel& model, const Certificate& certificate) {
-  heading(page, "utility",
-          model.estimates ? "Utility: the effects and how sure they are"
-                          : "Utility: the coefficients and how sure they are");
+void add_coefficients(PageFacts& page, const LinearModel& model, const Certificate& certificate) {
   const Schema& schema = model.schema;
-  if (model.draws.size() > 1 && !model.estimates)
-    page.put("<p>Of the first of {} draws; predictions average over all.</p>\n",
-             model.draws.size());
-  std::visit(
-      Overloaded{[&](const TwoClasses& two) {
-                   page.put("<p>Above 0 speaks for {} = {}.</p>\n", schema.label_name,
-                            two.positive);
-                   if (const std::string words = score_words(model).text(); !words.empty())
-                     page.put("<p>{}</p>\n", words);
-                 },
-                 [&](const Classes&) {
-                   page.put(
-                       "<p>By {}: the class that they add up to most for is the likeliest; only "
-                       "differences between classes count.</p>\n",
-                       schema.label_name);
-                 },
-                 [&](const Amount& amount) {
-                   page.put("<p>A prediction of {} is {} plus what coefficients add.</p>\n",
-                            schema.label_name, number(amount.middle()));
-                 },
-                 [&](const Count&) {
-                   page.put("<p>Above 0 speaks for more {}.</p>\n", schema.label_name);
-                 }},
-      schema.label);
-  terms_part(page, model);
-  if (model.estimates) {
-    effects_part(page, model, certificate.claimed.who.rows_per_person);
-  } else if (is<Classes>(schema.label)) {
-    class_tables(page, model, certificate);
-  } else {
-    one_output_table(page, model, certificate);
-  }
-  if (!model.estimates) page.put("<p class=\"note\">{}</p>\n", interval_words(model, certificate));
-  page.put(
-      "<p class=\"note\">How accurate it is on the private table is not said here: that would read "
-      "the table again, and no guarantee covers it.</p>\n");
+  const Label& label = schema.label;
+  const std::size_t columns =
+      static_cast<std::size_t>(std::ranges::count_if(schema.columns, [](const Column& one) {
+        return one.type != ColumnType::ignore && one.type != ColumnType::person;
+      }));
+  const bool classes = is<Classes>(label), counts = is<Count>(label);
+  const auto score = score_words(model);
+  page.conditions.insert({{"two_classes", is<TwoClasses>(label)},
+                          {"several_classes", classes},
+                          {"amounts", is<Amount>(label)},
+                          {"counts", counts},
+                          {"logistic", model.loss.starts_with("logistic")},
+                          {"squared", model.loss == "squared"},
+                          {"one_column", columns == 1},
+                          {"one_coefficient", certificate.problem.features == 1},
+                          {"scored", !score.empty()},
+                          {"effects", model.estimates.has_value()},
+                          {"long_rows", !(schema.max_unclipped_norm() <= schema.row_norm)}});
+  page.texts.insert({{"label", schema.label_name},
+                     {"loss", model.loss},
+                     {"columns", fmt::format("{}", columns)},
+                     {"coefficients", fmt::format("{}", certificate.problem.features)},
+                     {"score", score.text()},
+                     {"row_norm", number(schema.row_norm)}});
+  if (const auto* two = std::get_if<TwoClasses>(&label)) page.texts["positive"] = two->positive;
+  if (const auto* amount = std::get_if<Amount>(&label))
+    page.texts["middle"] = number(amount->middle());
+  page.parts["term_pictures"] = [&model](Html& to, const Markup&) { terms_part(to, model); };
+  page.parts["label_rules"] = [&schema](Html& to, const Markup&) { label_rules(to, schema); };
+  if (model.estimates) return add_effects(page, model, certificate.claimed.who.rows_per_person);
+  page.conditions["ratios"] = !classes && coefficient_lines(model, certificate).multiplies;
+  page.conditions["bounded"] =
+      coefficient_noise_up(certificate.mechanism, certificate.problem).has_value();
+  page.texts["noise_probability"] =
+      fmt::format("{:.3g}", 95 - 100 * setting(certificate.mechanism, "tv_gap").value_or(0));
+  page.parts["coefficients_tables"] = [&model, &certificate, classes](Html& to,
+                                                                      const Markup& caption) {
+    classes ? class_tables(to, model, certificate)
+            : one_output_table(to, model, certificate, caption);
+  };
 }
 
-void estimates_section(Html& page, const FamilyRelease& release) {
+void add_estimates(PageFacts& page, const FamilyRelease& release) {
   const FamilyProblem& p = release.certificate().problem;
-  heading(page, "utility", "Utility: the estimates and how sure they are");
-  page.put(
-      "<table><caption>{} of {}, from {} draw{}</caption><thead><tr><th scope=\"col\">of</th><th "
-      "scope=\"col\">estimate</th><th scope=\"col\">95 % from</th><th scope=\"col\">to</th></tr>"
-      "</thead><tbody>\n",
-      p.has_levels() ? "Shares of the levels" : std::string(to_string(p.family)),
-      release.model().column(), release.model().draws.size(), plural(release.model().draws.size()));
-  const auto all = estimates(release, most_shares);
-  for (const ParameterEstimate& one : all) {
-    page.put("<tr><th scope=\"row\">{}</th><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td></tr>\n",
+  const std::string missing = missing_meaning(release);
+  page.conditions.insert({{"levels", p.has_levels()},
+                          {"trimmed", p.trim.has_value()},
+                          {"missing", !missing.empty()},
+                          {"bought_range", release.certificate().bought && !p.has_levels()},
+                          {"public_table", p.public_counts.has_value()}});
+  page.texts.insert({{"label", release.model().column()},
+                     {"loss", std::string(to_string(release.model().family))},
+                     {"missing_words", missing},
+                     {"range_low", fmt::format("{:.4g}", p.lo)},
+                     {"range_high", fmt::format("{:.4g}", p.hi)}});
+  page.parts["estimates_table"] = [&release, &p](Html& to, const Markup& caption) {
+    to.put(
+        "<table><caption>{}</caption><thead><tr><th scope=\"col\">of</th><th "
+        "scope=\"col\">estimate</th><th scope=\"col\">95 % from</th><th scope=\"col\">to</th></tr>"
+        "</thead><tbody>\n",
+        caption);
+    const auto all = estimates(release, most_shares);
+    for (const ParameterEstimate& one : all) {
+      to.put("<tr><th scope=\"row\">{}</th><td>{:.4g}</td><td>{:.4g}</td><td>{:.4g}</td></tr>\n",
              one.name, one.value, one.low, one.high);
-  }
-  page.put("</tbody></table>\n");
-  if (p.levels > all.size()) page.put("<p>and {} levels with less</p>\n", p.levels - all.size());
-  const std::uint64_t k = release.certificate().claimed.who.rows_per_person;
-  page.put(
-      "<p class=\"note\">Of the people that the table is a sample of; noise and sample are both in "
-      "the interval.{}{}</p>\n",
-      k > 1 ? fmt::format(" The {} rows of a person are taken for alike.", k) : "",
-      p.trim ? " The whole range stands where draws at the bounds that they are trimmed to tell no "
-               "more."
-             : "");
-  if (const std::string missing = missing_meaning(release); !missing.empty())
-    page.put("<p class=\"note\">{}</p>\n", missing);
-  if (release.certificate().bought && !p.has_levels())
-    page.put(
-        "<p class=\"note\">Of numbers held to {:.4g} to {:.4g}, a range found through noise: where "
-        "it cuts off some, what is true of them all may lie outside of the interval.</p>\n",
-        p.lo, p.hi);
+    }
+    to.put("</tbody></table>\n");
+    if (p.levels > all.size()) to.put("<p>and {} levels with less</p>\n", p.levels - all.size());
+  };
 }
 
 }  // namespace gibbsite

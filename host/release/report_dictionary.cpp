@@ -97,7 +97,9 @@ bool alike(Column a, const Column& b) {
   return a == b;
 }
 
-void label_words(Html& page, const Schema& schema) {
+}  // namespace
+
+void label_rules(Html& page, const Schema& schema) {
   page.put("<p><strong>{}</strong> is what is predicted: ", schema.label_name);
   std::visit(
       Overloaded{
@@ -140,6 +142,8 @@ void label_words(Html& page, const Schema& schema) {
   }
 }
 
+namespace {
+
 // Where the bins of a network's number meet.
 std::string bins_words(const Column& c) {
   std::string out = c.decimals == 0 ? ", whole numbers" : "";
@@ -155,16 +159,11 @@ std::string bins_words(const Column& c) {
 
 }  // namespace
 
-void dictionary_section(Html& page, const Schema& schema, bool has_label, bool has_bins) {
-  heading(page, "data", "Data: the dictionary of columns");
+void dictionary_table(Html& page, const Schema& schema, bool has_bins, const Markup& caption) {
   page.put(
-      "<p>Ranges and levels are public: written by people, or, where the guarantee says that a "
-      "schema was bought, answered with noise. They are part of what is released.</p>\n");
-  if (has_label) label_words(page, schema);
-  page.put(
-      "<table><caption>Columns in their order</caption><thead><tr><th scope=\"col\">column</th><th "
-      "scope=\"col\">range or levels</th><th scope=\"col\">what becomes of other cells</th></tr>"
-      "</thead><tbody>\n");
+      "<table><caption>{}</caption><thead><tr><th scope=\"col\">column</th><th scope=\"col\">range "
+      "or levels</th><th scope=\"col\">what becomes of other cells</th></tr></thead><tbody>\n",
+      caption);
   std::size_t lines = 0;
   const auto& columns = schema.columns;
   for (std::size_t i = 0; i < columns.size();) {
@@ -206,12 +205,6 @@ void dictionary_section(Html& page, const Schema& schema, bool has_label, bool h
              interaction_words(schema, interaction));
   }
   page.put("</tbody></table>\n");
-  if (!has_label) return;
-  page.put("<p>{}</p>\n", schema.max_unclipped_norm() <= schema.row_norm
-                              ? std::string("No row can be longer than the public bound ") +
-                                    number(schema.row_norm) + ", so none is scaled down."
-                              : "Rows longer than the public bound " + number(schema.row_norm) +
-                                    " are scaled down to it, when fitting and when predicting.");
 }
 
 }  // namespace gibbsite

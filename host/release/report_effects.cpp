@@ -42,7 +42,8 @@ std::string beside(const EffectTable& table, const Effect& effect) {
                      effect.against_reference->hidden ? ", hidden by noise" : "");
 }
 
-void table_of(Html& page, const Schema& schema, const EffectTable& table, std::size_t& left) {
+void table_of(Html& page, const Schema& schema, const EffectTable& table, const Markup& caption,
+              std::size_t& left) {
   std::vector<Whisker> whiskers, known;
   for (const Effect& one : table.effects) {
     whiskers.push_back({one.effect.lower, one.effect.estimate, one.effect.upper});
@@ -53,14 +54,11 @@ void table_of(Html& page, const Schema& schema, const EffectTable& table, std::s
   const std::string ratio_head =
       table.ratio.empty() ? "" : fmt::format("<th scope=\"col\">{} (95 %)</th>", table.ratio);
   page.put(
-      "<table class=\"effects\"><caption>Effect of a number: from the low end of its range to the "
-      "high end; of a level: against the mean of its column's levels. In {}{}. The surest come "
-      "first.</caption><thead><tr><th scope=\"col\">effect</th><th scope=\"col\">estimate (95 % "
-      "confidence interval)</th>{}<th scope=\"col\" class=\"picture\">{}{}</th><th "
-      "scope=\"col\">p-value</th><th scope=\"col\">per unit, or against the reference "
-      "level</th></tr></thead><tbody>\n",
-      table.unit, table.ratio.empty() ? "" : "; the picture is of ratios, on a logarithmic scale",
-      Markup{ratio_head}, table.ratio.empty() ? table.unit : table.ratio, forest.axis());
+      "<table class=\"effects\"><caption>{}</caption><thead><tr><th scope=\"col\">effect</th><th "
+      "scope=\"col\">estimate (95 % confidence interval)</th>{}<th scope=\"col\" "
+      "class=\"picture\">{}{}</th><th scope=\"col\">p-value</th><th scope=\"col\">per unit, or "
+      "against the reference level</th></tr></thead><tbody>\n",
+      caption, Markup{ratio_head}, table.ratio.empty() ? table.unit : table.ratio, forest.axis());
   for (const std::size_t i : table.by_certainty()) {
     if (left == 0) break;
     --left;
@@ -85,36 +83,41 @@ void table_of(Html& page, const Schema& schema, const EffectTable& table, std::s
   page.put("</tbody></table>\n");
 }
 
-}  // namespace
-
-void effects_part(Html& page, const LinearModel& model, std::uint64_t rows_per_person) {
+// One table, or one for each of several classes.
+void effects_tables(Html& page, const LinearModel& model, const Markup& caption) {
   const EffectTable all = effect_table(model);
   std::size_t left = most_effects;
   if (!all.has_classes) {
-    table_of(page, model.schema, all, left);
+    table_of(page, model.schema, all, caption, left);
   } else {
     for (const std::string& name : class_names(model.schema.label)) {
       if (left == 0) break;
       EffectTable one = all;
       std::erase_if(one.effects, [&](const Effect& effect) { return effect.of_class != name; });
       page.put("<h3>{}</h3>\n", name);
-      table_of(page, model.schema, one, left);
+      table_of(page, model.schema, one, caption, left);
     }
   }
   if (all.effects.size() > most_effects)
     page.put("<p>and {} more (all in the file)</p>\n", all.effects.size() - most_effects);
-  if (const std::size_t hidden = all.hidden(); hidden > 0) {
-    page.put(
-        "<p>{} of {} effects are hidden by noise: the table may hold them, the release cannot "
-        "tell. They are gray and come last.</p>\n",
-        hidden, static_cast<std::size_t>(std::ranges::count_if(all.effects, [](const Effect& e) {
-          return !e.is_constant();
-        })));
-  }
-  page.put("<p class=\"note\">{}</p>\n", interval_meaning_of(model, rows_per_person));
-  page.put(
-      "<p class=\"note\">Predictions are made by other numbers, the file's “coefficients”: these "
-      "are held nearer to 0, which predicts better and is no estimate of an effect.</p>\n");
+}
+
+}  // namespace
+
+void add_effects(PageFacts& page, const LinearModel& model, std::uint64_t rows_per_person) {
+  const EffectTable table = effect_table(model);
+  page.conditions["ratios"] = !table.ratio.empty();
+  page.conditions["hidden_effects"] = table.hidden() > 0;
+  page.texts.insert(
+      {{"unit", table.unit},
+       {"hidden_effects", fmt::format("{}", table.hidden())},
+       {"all_effects",
+        fmt::format("{}", std::ranges::count_if(table.effects,
+                                                [](const Effect& e) { return !e.is_constant(); }))},
+       {"interval_words", interval_meaning_of(model, rows_per_person)}});
+  page.parts["effects_tables"] = [&model](Html& to, const Markup& caption) {
+    effects_tables(to, model, caption);
+  };
 }
 
 }  // namespace gibbsite

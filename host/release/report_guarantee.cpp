@@ -1,4 +1,4 @@
-// The page's sections on the guarantee: what it promises, whom it protects, how it comes about.
+// What the page says of the guarantee: what it promises, whom it protects, how it comes about.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void paragraphs(Html& page, const std::string& words) {
 }
 
 // From 50 % to what the best guess reaches, under the grades of the words.
-void guess_bar(Html& page, double guess, bool of_people) {
+void guess_bar(Html& page, double guess, const Markup& caption) {
   constexpr double left = 10, width = 340, y = 34, height = 22;
   const auto at = [&](double p) { return left + width * (p - 50) / 50; };
   const double end = at(std::clamp(guess, 50.0, 100.0));
@@ -73,10 +73,7 @@ void guess_bar(Html& page, double guess, bool of_people) {
     page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", at(middle),
              y + height + 38, word);
   }
-  page.put(
-      "</svg><figcaption>How often somebody who knows {} is right about one person, at even odds: 50 "
-      "% without the model, at most {} with it. Below: what that may learn.</figcaption></figure>\n",
-      std::string(of_people ? "all rows of everybody else" : "every other row"), percent(guess));
+  end_figure(page, caption);
 }
 
 // The least rate of misses beside a rate of false alarms, over all tests of one person's data
@@ -133,7 +130,9 @@ Points points_of(const Claims& claims) {
   return out;
 }
 
-void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, double claimed) {
+void trade_off_picture(Html& page, const ReportFacts& facts, const Markup& caption) {
+  const double claimed = facts.claims.epsilon;
+  const TradeOff curve(facts.claims.claimed, claimed, facts);
   const SquarePlot plot;
   const auto x = [&](double a) { return plot.x(a); };
   const auto y = [&](double b) { return plot.y(b); };
@@ -152,7 +151,7 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
   // The claim's first: others near it are dots without a name.
   std::vector<double> named;
   for (const bool claim : {true, false}) {
-    for (const auto& [epsilon, delta] : points) {
+    for (const auto& [epsilon, delta] : points_of(facts.claims)) {
       if (epsilon > claimed || claim != (epsilon == claimed)) continue;
       const double a = curve.meets(epsilon, delta), b = curve.at(a);
       page.put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", x(a), y(b));
@@ -166,44 +165,22 @@ void trade_off_picture(Html& page, const TradeOff& curve, const Points& points, 
     }
   }
   plot.names(page, "false alarms", "misses", SquarePlot::top + SquarePlot::side / 4);
-  page.put(
-      "</svg><figcaption>Whoever tests whether a person's data were in the table errs in two ways. "
-      "No test lies in the shaded region: with so many false alarms it misses at least what the "
-      "curve says. Dashed: a test that has not seen the model. Dots: what the (ε, δ) below say."
-      "</figcaption></figure>\n");
+  end_figure(page, caption);
 }
 
-}  // namespace
-
-void promise_section(Html& page, const ReportFacts& facts, const std::string& words) {
-  heading(page, "promise", "The promise of differential privacy");
-  page.put("<div class=\"said\">\n");
-  paragraphs(page, words);
-  page.put("</div>\n");
-  if (!facts.claims.is_void()) guess_bar(page, facts.guess, facts.claims.people);
-}
-
-void parameters_section(Html& page, const ReportFacts& facts) {
-  const Claims& c = facts.claims;
-  if (c.is_void()) return;
-  heading(page, "parameters", "Privacy parameters");
+void pairs_table(Html& page, const Claims& claims, const Markup& caption) {
   page.put(
-      "<p>For every two neighboring tables and every set of models, the probability that the model "
-      "is in that set is for one table at most e<sup>ε</sup> times that for the other, plus δ. "
-      "All pairs (ε, δ) hold at once, for {} released draw{}.</p>\n",
-      c.draws, plural(c.draws));
-  const Points points = points_of(c);
-  trade_off_picture(page, TradeOff(c.claimed, c.epsilon, facts), points, c.epsilon);
-  page.put(
-      "<table><caption>Pairs (ε, δ) that this model keeps, δ rounded up</caption><thead><tr><th "
-      "scope=\"col\">ε</th><th scope=\"col\">δ</th><th scope=\"col\">what</th></tr></thead>"
-      "<tbody>\n");
-  for (const auto& [epsilon, delta] : points) {
+      "<table><caption>{}</caption><thead><tr><th scope=\"col\">ε</th><th scope=\"col\">δ</th><th "
+      "scope=\"col\">what</th></tr></thead><tbody>\n",
+      caption);
+  for (const auto& [epsilon, delta] : points_of(claims)) {
     page.put("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", text_up(epsilon, 5), text_up(delta),
-             epsilon == c.epsilon ? "claimed" : "follows");
+             epsilon == claims.epsilon ? "claimed" : "follows");
   }
   page.put("</tbody></table>\n");
-  const Guarantee& g = c.claimed;
+}
+
+void numbers_table(Html& page, const Guarantee& g, const Markup& caption) {
   const std::pair<const char*, std::pair<double, const char*>> parts[] = {
       {"μ",
        {g.mu, "of Gaussian differential privacy: telling two normals apart, μ deviations apart"}},
@@ -211,75 +188,20 @@ void parameters_section(Html& page, const ReportFacts& facts) {
       {"reveal", {g.delta0, "the probability with which everything may be told"}},
       {"tv", {g.tv, "total variation to the law that the rest is about"}}};
   page.put(
-      "<table class=\"meanings\"><caption>The numbers that the curve follows from: δ(ε) = H(ε − "
-      "pure; μ) + reveal + "
-      "(1 + e<sup>ε</sup>) tv, H that of Gaussian differential privacy</caption><thead><tr><th "
-      "scope=\"col\">number</th><th scope=\"col\">value</th><th scope=\"col\">meaning</th></tr>"
-      "</thead><tbody>\n");
+      "<table class=\"meanings\"><caption>{}</caption><thead><tr><th scope=\"col\">number</th><th "
+      "scope=\"col\">value</th><th scope=\"col\">meaning</th></tr></thead><tbody>\n",
+      caption);
   for (const auto& [name, rest] : parts)
     page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", name,
              text_up(rest.first, 6), rest.second);
   page.put("</tbody></table>\n");
-  if (facts.sharper) {
-    page.put(
-        "<p class=\"note\">The bar above and the curve also use the total variation between draws "
-        "from neighboring tables, which is known for this family and says more than these "
-        "numbers.</p>\n");
-  }
 }
 
-void unit_section(Html& page, const ReportFacts& facts) {
-  const Claims& c = facts.claims;
-  const std::uint64_t k = c.claimed.who.rows_per_person;
-  const bool replace = c.claimed.who.adjacency == Adjacency::replace_one;
-  heading(page, "unit", "Unit of privacy: who is protected, and from what not");
-  if (c.is_void()) {
-    page.put("<p>Nobody: the noise can be taken out again by whoever knows the seed.</p>\n");
-    return;
-  }
-  if (c.people) {
-    page.put(
-        "<p><strong>Protected</strong> is every person, whatever their number of rows, which count "
-        "as at most {} together. Compared are {}.</p>\n<p><strong>Not protected</strong> by "
-        "it:</p>\n<ul>\n<li>a person with several ids</li>\n",
-        k,
-        replace
-            ? "tables of the same number of people in which one person's rows are any others, any "
-              "number of them (replace-one)"
-            : "the table with and without that person (add-remove)");
-  } else {
-    page.put(
-        "<p><strong>Protected</strong> is every person with at most {} row{} of the table. Compared "
-        "are {}.</p>\n<p><strong>Not protected</strong> by it:</p>\n<ul>\n",
-        k, plural(k),
-        replace ? "tables of the same number of rows in which one person's rows are any others "
-                  "(replace-one)"
-                : "the table with and without that person (add-remove)");
-    page.put(
-        "<li>a person with more than {} row{}: what the model may tell grows with every one</li>\n",
-        k, plural(k));
-  }
+void settings_table(Html& page, const json& certificate, const Markup& caption) {
   page.put(
-      "<li>a secret of a group (a family, a firm, a village) that many rows share</li>\n"
-      "<li>what is true of people in general: if smokers die younger the model may say so, also "
-      "about people who were never in the table</li>\n"
-      "<li>what is public: the schema below, the options, and the {} {}</li>\n"
-      "<li>anything else that leaves the curator's hands: screen output, accuracy on the private "
-      "table, run time, the table itself</li>\n"
-      "<li>the sum of several releases about the same people, of which this is one</li>\n</ul>\n",
-      c.people  ? replace ? "number of people," : "cap on the number of people,"
-      : replace ? "number of rows,"
-                : "cap on the number of rows,",
-      human_count(static_cast<double>(facts.rows)));
-}
-
-namespace {
-
-void settings_table(Html& page, const json& certificate) {
-  page.put(
-      "<table><caption>Settings and constants, as in the file; every number is recomputed by "
-      "verify</caption><thead><tr><th scope=\"col\">name</th><th scope=\"col\">value</th></tr>"
-      "</thead><tbody>\n");
+      "<table><caption>{}</caption><thead><tr><th scope=\"col\">name</th><th "
+      "scope=\"col\">value</th></tr></thead><tbody>\n",
+      caption);
   for (const char* part : {"mechanism", "constants", "numerics"}) {
     for (const auto& item : certificate.at(part).items()) {
       std::string value =
@@ -293,19 +215,47 @@ void settings_table(Html& page, const json& certificate) {
 
 }  // namespace
 
-void algorithm_section(Html& page, const ReportFacts& facts, const json& certificate,
-                       const std::string& fitted) {
-  heading(page, "algorithm", "Algorithm and its correctness");
-  page.put("<p>{}</p>\n", fitted);
-  if (!facts.claims.is_void()) page.put("<p>{}.</p>\n", facts.basis);
-  page.put(
-      "<p>Mechanism <strong>{}</strong>; {} in <code>{}</code> of the program's documentation. "
-      "Written by gibbsite {}, backend {}.</p>\n",
-      certificate.at("mechanism").at("name").get<std::string>(),
-      facts.claims.is_void() ? "what it does is" : "what it guarantees is proved",
-      with_paths_of_pages(certificate.at("theorem").get<std::string>()), facts.claims.version,
-      facts.claims.backend);
-  settings_table(page, certificate);
+void add_guarantee(PageFacts& page, const ReportFacts& facts, const json& certificate,
+                   const std::string& words) {
+  const Claims& c = facts.claims;
+  const std::uint64_t k = c.claimed.who.rows_per_person;
+  page.conditions.insert({{"void", c.is_void()},
+                          {"people", c.people},
+                          {"replace_one", c.claimed.who.adjacency == Adjacency::replace_one},
+                          {"one_row", k == 1},
+                          {"one_draw", c.draws == 1},
+                          {"sharper", facts.sharper}});
+  page.texts.insert({{"rows", human_count(static_cast<double>(facts.rows))},
+                     {"rows_of_each", fmt::format("{}", k)},
+                     {"draws", fmt::format("{}", c.draws)},
+                     {"guess", percent(facts.guess)},
+                     {"basis", facts.basis},
+                     {"mechanism", certificate.at("mechanism").at("name").get<std::string>()},
+                     {"theorem", with_paths_of_pages(certificate.at("theorem").get<std::string>())},
+                     {"version", c.version},
+                     {"backend", c.backend}});
+  auto& assumptions = page.lists["assumptions"];
+  for (const json& one : certificate.at("assumptions"))
+    assumptions.push_back(with_paths_of_pages(one.get<std::string>()));
+  page.parts["promise"] = [words](Html& to, const Markup&) {
+    to.put("<div class=\"said\">\n");
+    paragraphs(to, words);
+    to.put("</div>\n");
+  };
+  page.parts["settings"] = [&certificate](Html& to, const Markup& caption) {
+    settings_table(to, certificate, caption);
+  };
+  if (c.is_void()) return;
+  page.parts["guess_bar"] = [&facts](Html& to, const Markup& caption) {
+    guess_bar(to, facts.guess, caption);
+  };
+  page.parts["trade_off"] = [&facts](Html& to, const Markup& caption) {
+    trade_off_picture(to, facts, caption);
+  };
+  page.parts["pairs"] = [&c](Html& to, const Markup& caption) { pairs_table(to, c, caption); };
+  page.parts["guarantee_numbers"] = [&c](Html& to, const Markup& caption) {
+    numbers_table(to, c.claimed, caption);
+  };
 }
 
 }  // namespace gibbsite

@@ -10,6 +10,7 @@
 
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/network.hpp"
+#include "gibbsite/release/cross_table.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
 
@@ -34,7 +35,7 @@ std::string cut(const std::string& name, std::size_t most) {
 }
 
 // Columns in lines below all that they depend on, four to a line, with an arrow from each parent.
-void graph_picture(Html& page, const NetworkModel& model) {
+void graph_picture(Html& page, const NetworkModel& model, const Markup& caption) {
   constexpr std::size_t to_a_line = 4;
   constexpr double wide = 104, high = 24, step = 112, down = 62, top = 6;
   const Network& network = model.network;
@@ -76,9 +77,7 @@ void graph_picture(Html& page, const NetworkModel& model) {
     page.put("<text class=\"middle\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", at[k].first,
              at[k].second + 16, cut(names[k], 14));
   }
-  page.put(
-      "</svg><figcaption>What the network lets depend on what; each table names it too. It is part "
-      "of what is released.</figcaption></figure>\n");
+  end_figure(page, caption);
 }
 
 // A network's names, made once.
@@ -153,43 +152,59 @@ void node_table(Html& page, const NetworkModel& model, const Names& names, std::
              human_count(static_cast<double>(all)));
 }
 
-}  // namespace
-
-void tables_section(Html& page, const NetworkModel& model, bool after_counts) {
-  if (after_counts) {
-    page.put(
-        "<h2>Shares of the network</h2>\n<p>Each table here was counted with noise of its own, and "
-        "questions are answered by its shares. The counts above put all tables together, so they "
-        "are surer and differ a little from these shares.</p>\n");
-  } else {
-    heading(page, "utility", "Utility: the tables and how sure they are");
-  }
+void network_tables(Html& page, const NetworkModel& model, bool after_counts) {
   const std::vector<std::uint32_t> order = model.network.order();
   const Names names(model);
-  if (order.size() <= most_drawn) graph_picture(page, model);
-  if (model.tables.size() > 1)
-    page.put("<p>Shares are averages over {} draws; the file has each.</p>\n", model.tables.size());
   for (std::size_t i = 0; i < std::min(order.size(), most_tables); ++i)
     node_table(page, model, names, order[i], after_counts);
   if (order.size() > most_tables)
     page.put("<p>Tables of {} of {} columns are shown; all are in the file.</p>\n", most_tables,
              order.size());
-  page.put(
-      "<p class=\"note\">A share is that of a count by the count of its line: of a line that few "
-      "people are in it is mostly noise. How near the tables are to the private one is not said "
-      "here: that would read it again, and no guarantee covers it.</p>\n<h3>Questions one can "
-      "ask</h3>\n<p>Any of this form, and tables of people who never lived; neither reads a row, "
-      "so they cost no privacy, however many:</p>\n");
-  const std::uint32_t asked = order.back();
-  std::string question = names.columns[asked] + " = " + names.levels[asked].front();
-  if (!model.network.parents[asked].empty()) {
-    const std::uint32_t parent = model.network.parents[asked].front();
-    question += " | " + names.columns[parent] + " = " + names.levels[parent].front();
-  }
-  page.put(
-      "<pre>gibbsite query --model model.json \"P({})\"\ngibbsite synthesize --model model.json "
-      "--rows 1000 --out people.csv</pre>\n",
-      question);
+}
+
+// One that the network can answer: the share of a level, given another.
+std::string question_of(const NetworkModel& model) {
+  const std::uint32_t asked = model.network.order().back();
+  const auto first_level = [&](std::uint32_t column) {
+    return model.names()[column] + " = " + model.level_names(column).front();
+  };
+  const auto& parents = model.network.parents[asked];
+  return first_level(asked) + (parents.empty() ? "" : " | " + first_level(parents.front()));
+}
+
+}  // namespace
+
+void add_network(PageFacts& page, const NetworkRelease& release) {
+  const NetworkModel& model = release.model();
+  const NetworkProblem& problem = release.certificate().problem;
+  const Column* const weight = model.schema.weight();
+  const std::uint64_t k = problem.rows_of_person;
+  const bool is_whole = is_cross_table(model);
+  std::uint64_t cells = 0;
+  for (std::size_t node = 0; node < model.network.size(); ++node)
+    cells += model.network.cells(node);
+  page.conditions.insert({{"cross_table", is_whole},
+                          {"tables", !is_whole || model.network.size() > 2},
+                          {"one_column", model.network.size() == 1},
+                          {"persons", k > 0},
+                          {"one_of_person", k == 1},
+                          {"weights", weight != nullptr},
+                          {"weighed", k > 0 || weight != nullptr},
+                          {"chosen_structure", problem.chooses_structure()},
+                          {"drawn", model.network.size() <= most_drawn},
+                          {"noisy_counts", !model.noise.empty() || model.tree}});
+  page.texts.insert({{"columns", fmt::format("{}", model.network.size())},
+                     {"rows_of_person", fmt::format("{}", k)},
+                     {"weight", weight == nullptr ? "" : weight->name},
+                     {"cells", human_count(static_cast<double>(cells))},
+                     {"question", question_of(model)}});
+  page.parts["graph"] = [&model](Html& to, const Markup& caption) {
+    graph_picture(to, model, caption);
+  };
+  page.parts["network_tables"] = [&model, is_whole](Html& to, const Markup&) {
+    network_tables(to, model, is_whole);
+  };
+  if (is_whole) add_counts(page, release);
 }
 
 }  // namespace gibbsite

@@ -1,5 +1,6 @@
 // The page's counts of a cross table.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -30,8 +31,8 @@ void count_line(Html& page, const CrossTable& of, const std::vector<std::string>
   page.put("</tr>\n");
 }
 
-void head_line(Html& page, const CrossTable& of) {
-  page.put("<table><caption>Counts of {}</caption><thead><tr>", unit_of_counts(of));
+void head_line(Html& page, const CrossTable& of, const Markup& caption) {
+  page.put("<table><caption>{}</caption><thead><tr>", caption);
   for (const std::string& column : of.columns) page.put("<th scope=\"col\">{}</th>", column);
   page.put("<th scope=\"col\">count</th><th scope=\"col\">95 % interval</th>");
   if (!of.weight.empty()) {
@@ -46,13 +47,11 @@ std::string share_text(const ShareEstimate& one) {
 }
 
 // A row for each state before; of many states a line for each pair.
-void matrix_table(Html& page, const Transitions& of) {
+void matrix_table(Html& page, const Transitions& of, const Markup& caption) {
   constexpr std::size_t most_wide = 6;
   const std::size_t k = of.states.size();
-  page.put(
-      "<table><caption>Probability of each {} given {}, with 95 % intervals</caption><thead><tr>"
-      "<th scope=\"col\">{}</th>",
-      of.next, of.previous, of.previous);
+  page.put("<table><caption>{}</caption><thead><tr><th scope=\"col\">{}</th>", caption,
+           of.previous);
   if (k > most_wide) {
     page.put("<th scope=\"col\">{}</th><th scope=\"col\">probability</th>", of.next);
   } else {
@@ -74,36 +73,39 @@ void matrix_table(Html& page, const Transitions& of) {
   page.put("</tbody></table>\n");
 }
 
-// Where two columns have the same levels: from the one to the other.
-void transitions_part(Html& page, const NetworkRelease& release) {
-  if (!has_transitions(release.model())) return;
-  const Transitions of = transitions(release);
-  page.put("<h3>From {} to {}</h3>\n", of.previous, of.next);
-  matrix_table(page, of);
-  const std::uint64_t k = release.certificate().claimed.who.rows_per_person;
-  page.put("<p class=\"note\">{}{}</p>\n", std::string(meaning_of_transitions),
-           k > 1 ? fmt::format(" The {} rows of a person are taken for alike.", k) : std::string());
-  if (!of.stationary.empty()) {
-    page.put(
-        "<table><caption>Share of time in the long run, with bounds</caption><thead><tr><th "
-        "scope=\"col\">state</th><th scope=\"col\">share</th></tr></thead><tbody>\n");
-    for (std::size_t i = 0; i < of.states.size(); ++i)
-      page.put("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", of.states[i],
-               share_text(of.stationary[i]));
-    page.put("</tbody></table>\n<p class=\"note\">{}</p>\n", std::string(meaning_of_long_run));
-  }
+void long_run_table(Html& page, const Transitions& of, const Markup& caption) {
   page.put(
-      "<p>All of them as a file, at no cost in privacy:</p>\n<pre>gibbsite coefficients model.json "
-      "--csv</pre>\n");
+      "<table><caption>{}</caption><thead><tr><th scope=\"col\">state</th><th "
+      "scope=\"col\">share</th></tr></thead><tbody>\n",
+      caption);
+  for (std::size_t i = 0; i < of.states.size(); ++i)
+    page.put("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", of.states[i],
+             share_text(of.stationary[i]));
+  page.put("</tbody></table>\n");
 }
 
-}  // namespace
+// Where two columns have the same levels: from the one to the other.
+void add_transitions(PageFacts& page, const NetworkRelease& release) {
+  if (!has_transitions(release.model())) return;
+  const Transitions of = transitions(release);
+  page.conditions["transitions"] = true;
+  page.texts.insert({{"previous", of.previous},
+                     {"next", of.next},
+                     {"transition_words", std::string(meaning_of_transitions)}});
+  page.parts["transitions_table"] = [of](Html& to, const Markup& caption) {
+    matrix_table(to, of, caption);
+  };
+  if (of.stationary.empty()) return;
+  page.conditions["long_run"] = true;
+  page.texts["long_run_words"] = meaning_of_long_run;
+  page.parts["long_run_table"] = [of](Html& to, const Markup& caption) {
+    long_run_table(to, of, caption);
+  };
+}
 
-void counts_section(Html& page, const NetworkRelease& release) {
-  heading(page, "utility", "Utility: the counts and how sure they are");
-  const CrossTable of = cross_table(release);
+void counts_table(Html& page, const CrossTable& of, const Markup& caption) {
   const std::size_t d = of.columns.size();
-  head_line(page, of);
+  head_line(page, of, caption);
   for (std::size_t cell = 0; cell < std::min(most_cells, of.cells.size()); ++cell) {
     const std::vector<std::uint32_t> at = of.levels_of(cell);
     std::vector<std::string> levels(d);
@@ -120,18 +122,24 @@ void counts_section(Html& page, const NetworkRelease& release) {
   }
   count_line(page, of, all, of.total);
   page.put("</tbody></table>\n");
-  if (const std::string counted = counting_words(of); !counted.empty())
-    page.put("<p>{}</p>\n", counted);
-  if (of.cells.size() > most_cells)
-    page.put("<p>{} of {} cells are shown; all are in the file.</p>\n", most_cells,
-             human_count(static_cast<double>(of.cells.size())));
-  page.put(
-      "<p class=\"note\">An interval holds the table's own count with probability 95 %, one number "
-      "at a time: it is what privacy's noise leaves open, and says nothing of a population that "
-      "these rows are a sample of. Numbers below 0 are noise, left as they are so that sums are not "
-      "biased.</p>\n<p>The table as a file, at no cost in privacy:</p>\n<pre>gibbsite table --model "
-      "model.json --csv table.csv</pre>\n");
-  transitions_part(page, release);
+}
+
+}  // namespace
+
+void add_counts(PageFacts& page, const NetworkRelease& release) {
+  const CrossTable of = cross_table(release);
+  const std::string counting = counting_words(of);
+  page.conditions["counting"] = !counting.empty();
+  page.conditions["all_cells"] = of.cells.size() <= most_cells;
+  page.texts.insert({{"cross", fmt::format("{}", fmt::join(release.model().names(), " × "))},
+                     {"unit", unit_of_counts(of)},
+                     {"counting_words", counting},
+                     {"shown_cells", fmt::format("{}", most_cells)},
+                     {"table_cells", human_count(static_cast<double>(of.cells.size()))}});
+  page.parts["counts_table"] = [of](Html& to, const Markup& caption) {
+    counts_table(to, of, caption);
+  };
+  add_transitions(page, release);
 }
 
 }  // namespace gibbsite

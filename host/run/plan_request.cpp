@@ -461,9 +461,9 @@ Plan plan_chosen(const PlanRequest& request, const FeatureSpace& space, std::uin
   });
 }
 
-PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
-                       std::uint64_t rows, const Budget& budget) {
-  Plan made = plan_chosen(request, chosen, rows, budget);
+namespace {
+
+PlannedFit planned_as(const PlanRequest& request, const Schema& asked, Schema chosen, Plan made) {
   PlannedFit out{.request = request,
                  .space = chosen,
                  .plan = std::move(made),
@@ -471,6 +471,21 @@ PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema c
                  .asked = asked};
   out.chosen = std::move(chosen);
   return out;
+}
+
+}  // namespace
+
+PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
+                       std::uint64_t rows, const Budget& budget) {
+  Plan made = plan_chosen(request, chosen, rows, budget);
+  return planned_as(request, asked, std::move(chosen), std::move(made));
+}
+
+PlannedFit planned_offers(const PlanRequest& request, const Schema& asked, std::uint64_t rows,
+                          const Budget& budget) {
+  Schema chosen = chosen_curves(request, asked, rows, budget);
+  Plan made = plan(request, chosen, rows, budget);
+  return planned_as(request, asked, std::move(chosen), std::move(made));
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {

@@ -89,6 +89,13 @@ const std::optional<std::uint64_t>& cap_of(const BoughtRequest& asked) {
 }
 const std::optional<std::uint64_t>& cap_of(const SchemaRequest& asked) { return asked.rows_cap; }
 
+PeopleBy people_by(const BoughtRequest& asked) {
+  return kind_of(asked.request) == of_family ? PeopleBy::nobody : PeopleBy::purchase;
+}
+PeopleBy people_by(const SchemaRequest& /*asked*/) { return PeopleBy::purchase; }
+bool people_said(const BoughtRequest& asked) { return asked.people_said; }
+bool people_said(const SchemaRequest& /*asked*/) { return false; }
+
 template <class Asked>
 auto made_purchase(const Asked& asked, const CellSource& table, const Ledger* ledger,
                    const Note& warn) {
@@ -110,6 +117,8 @@ auto made_purchase(const Asked& asked, const CellSource& table, const Ledger* le
       [&](const Budget& at) { return questions_of(planned(at)); }, warn);
   if (ledger != nullptr) require_room_for(*ledger, out.plan, planned, warn);
   warn_of_budget(budget, rows, warn);
+  if (!out.plan.problem.of_people() && !people_said(asked))
+    warn_of_uncounted_rows(budget, people_by(asked), warn);
   return out;
 }
 

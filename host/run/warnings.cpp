@@ -48,13 +48,18 @@ void warn_of_budget(const Budget& budget, std::uint64_t rows, const Note& warn) 
     warn(format_message("{}: {}", Field{"delta"}, large_delta(budget.delta)));
 }
 
-void warn_of_uncounted_rows(const Budget& budget, const Note& warn) {
-  if (budget.rows_per_person == 1) return;
+void warn_of_uncounted_rows(const Budget& budget, PeopleBy could, const Note& warn) {
+  const std::uint64_t k = budget.rows_per_person;
+  if (k == 1) return;
+  const Message counted = fmt::format(", and all rows of one count as at most {} together", k);
+  const Message how = could == PeopleBy::schema
+                          ? "give the column of ids {type = \"person\"} in the schema" + counted
+                      : could == PeopleBy::purchase
+                          ? format_message("give {} the column of ids{}", Field{"person"}, counted)
+                          : Message("make sure that nobody has more");
   warn(format_message(
-      "{}: nothing enforces it: of somebody with more than {} rows only so many are hidden; give "
-      "the column of ids {{type = \"person\"}} in the schema, and all rows of one count as at most "
-      "{} together",
-      Field{"rows_per_person"}, budget.rows_per_person, budget.rows_per_person));
+      "{}: nothing enforces it: of somebody with more than {} rows only so many are hidden; {}",
+      Field{"rows_per_person"}, k, how));
 }
 
 void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& share,
@@ -101,11 +106,15 @@ void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const 
       knots, knots > 5 ? 4 : 3));
 }
 
-void warn_of_fit(const PlannedFit& fit, const Note& warn) {
+void warn_of_plan(const PlannedFit& fit, const Note& warn) {
   warn_of_budget(budget_of(fit.request), fit.plan.problem.rows, warn);
   warn_of_few_rows(fit.plan, fit.positive_share, warn);
   if (fit.asked && fit.chosen)
     warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
+}
+
+void warn_of_fit(const PlannedFit& fit, const Note& warn) {
+  warn_of_plan(fit, warn);
   if (fit.plan.candidate().feasible) warn_of_run_time(fit.plan.candidate().mechanism, warn);
 }
 

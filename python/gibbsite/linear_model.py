@@ -168,18 +168,6 @@ def _warn_of_scaled(table):
         )
 
 
-def _warn_of_unseen(data):
-    rows = len({row for row, _ in data.unseen})
-    columns = list(dict.fromkeys(name for _, name in data.unseen))
-    warnings.warn(
-        f"X: {rows} of {data.rows} rows have a cell that the model cannot read (a level that is not "
-        f"listed, no number, or empty) in {_tables.listed(columns)}; they are predicted as of another "
-        "level or a missing cell (private: this line tells about the table)",
-        UserWarning,
-        stacklevel=5,
-    )
-
-
 _KINDS = {"classes": "a class", "amount": "an amount", "count": "a count"}
 
 
@@ -471,6 +459,7 @@ class _Private:
             ledger=ledger,
             n_jobs=self._threads(),
             progress=self.progress,
+            _people_said=True,
         )
         self._keep(release, table, columns, classes, seed)
         _warn_of_rows(data, classes, self.__dict__.pop("_unlisted", 0))
@@ -612,6 +601,7 @@ class _Private:
             table.source, columns, len(codes), sample_weight, highest_weight, groups
         )
         asked = dict(
+            _people_said=True,
             epsilon=self.epsilon,
             delta=self.delta,
             model=getattr(self, "loss", "auto"),
@@ -1024,8 +1014,13 @@ class _Private:
                 stacklevel=4,
             )
         data = table.read(self.schema_, columns, None, self._threads(), unseen="middle")
-        if data.unseen:
-            _warn_of_unseen(data)
+        if words := data.unseen_words:
+            warnings.warn(
+                f"X: {words}; they are predicted as of another level or a missing cell (private: this line "
+                "tells about the table)",
+                UserWarning,
+                stacklevel=4,
+            )
         return data
 
     def _scored(self, X, y):

@@ -44,6 +44,7 @@ void bind_network(nb::module_& m);
 void bind_shares(nb::module_& m);
 void bind_select(nb::module_& m);
 void bind_covariance(nb::module_& m);
+void bind_evaluation(nb::module_& m);
 void bind_ledger(nb::module_& m);
 void bind_posterior(nb::module_& m);
 void bind_audit(nb::module_& m);

@@ -38,6 +38,7 @@ CountingColumns counting_of(Arguments& given) {
 BoughtRequest asked_of(Arguments& given, unsigned kind) {
   PlanRequest request = given.request(kind);
   BoughtRequest out{.request = {}, .shape = {}, .share = given.take<double>("schema_share")};
+  out.people_said = given.take("_people_said", false);
   auto header = given.need<std::vector<std::string>>("columns");
   if (kind == of_family) {
     request.model = given.need<std::string>("family");
@@ -75,12 +76,24 @@ CellSource cells_in(const std::string& name, const nb::object& table) {
       name, [table](const std::vector<std::string>& /*columns*/) { return opened(table); });
 }
 
+// What is to be said of columns of ids, unless an estimator says it.
+void note_ids_of(const BoughtRequest& asked, const Note& warn) {
+  if (!asked.people_said && kind_of(asked.request) != of_family)
+    note_ids(asked.shape, budget_of(asked.request).rows_per_person, warn);
+}
+void note_ids_of(const SchemaRequest& asked, const Note& warn) {
+  note_ids(asked.shape, asked.budget.rows_per_person, warn);
+}
+
 // A purchase that is ready to run; what it warns of is said.
 template <class Asked>
 auto looked_at(const Asked& asked, const CellSource& source, const RunArguments& run) {
   require_private_run(run);
   std::optional<decltype(purchase(asked, source, run.ledger, {}))> out;
-  warn_of([&](const Note& warn) { out.emplace(purchase(asked, source, run.ledger, warn)); });
+  warn_of([&](const Note& warn) {
+    out.emplace(purchase(asked, source, run.ledger, warn));
+    note_ids_of(asked, warn);
+  });
   return std::move(*out);
 }
 
@@ -221,10 +234,6 @@ SchemaRelease buy_schema_of(const nb::object& table, const nb::kwargs& arguments
   given.finish();
   const CellSource source = cells_in("data", table);
   const auto found = looked_at(asked, source, run);
-  warn_of([&](const Note& warn) {
-    if (!found.plan.problem.of_people()) warn_of_uncounted_rows(asked.budget, warn);
-    note_ids(asked.shape, asked.budget.rows_per_person, warn);
-  });
   SchemaRelease out = private_run(run, FitOptions{}, [&](Key&& key, const FitOptions& watching) {
     return buy_schema(asked.shape, found.cells, source, found.plan, std::move(key), watching);
   });

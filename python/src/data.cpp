@@ -14,6 +14,7 @@
 #include "gibbsite/data/arrow.hpp"
 #include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/group_rows.hpp"
+#include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/network_model.hpp"
 #include "stream.hpp"
@@ -395,6 +396,10 @@ void bind_data(nb::module_& m) {
           },
           "The cells that were read as another, with unseen=\"middle\": a list of (row from 0, "
           "column). Private.")
+      .def_prop_ro(
+          "unseen_words", [](const Dataset& d) { return unreadable_words(d); },
+          "How many rows have such cells, and in which columns, in words; empty if there are none. "
+          "Private.")
       .def_ro("schema", &Dataset::schema, "The schema that the rows were read by.")
       .def("__repr__", [](const Dataset& d) {
         return fmt::format("<gibbsite.Dataset: {} rows, {} features, private>", d.rows(),

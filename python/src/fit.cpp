@@ -27,6 +27,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/evaluation.hpp"
 #include "gibbsite/release/hypothesis.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/plan_request.hpp"
@@ -78,17 +79,8 @@ PlannedFit make_plan(const nb::kwargs& arguments) {
   const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
   const Budget budget = budget_of(request);
-  std::optional<Schema> asked, chosen;
-  if (schema != nullptr) {
-    asked = *schema;
-    space = chosen.emplace(chosen_curves(request, *schema, rows.value_or(0), budget));
-  }
-  return {request,
-          space,
-          plan(request, space, rows.value_or(0), budget),
-          share,
-          std::move(asked),
-          std::move(chosen)};
+  if (schema != nullptr) return planned_offers(request, *schema, rows.value_or(0), budget);
+  return {request, space, plan(request, space, rows.value_or(0), budget), share};
 }
 
 nb::dict candidate_dict(const Candidate& candidate) {
@@ -112,22 +104,24 @@ nb::dict candidate_dict(const Candidate& candidate) {
 struct FitArguments : RunArguments {
   bool release_moments;
   std::optional<std::int64_t> n_jobs;
+  bool people_said;  // an estimator says itself whether somebody counts a person's rows
 
   explicit FitArguments(Arguments& given)
       : RunArguments{given.take<std::uint64_t>("seed"),
                      given.take<const Ledger*>("ledger", nullptr),
                      given.take<nb::object>("progress", nb::none())},
         release_moments(given.take("release_moments", false)),
-        n_jobs(given.take<std::int64_t>("n_jobs")) {}
+        n_jobs(given.take<std::int64_t>("n_jobs")),
+        people_said(given.take("_people_said", false)) {}
 };
 
 // What there is to say of a fit before it runs.
-void look_at(const PlannedFit& plan, const FitArguments& run) {
+void look_at_fit(const PlannedFit& plan, const FitArguments& run) {
   require_feasible(plan.plan);
   require_private_run(run);
   warn_of([&](const Note& warn) {
-    if (run.ledger != nullptr) require_room(*run.ledger, plan, warn);
-    warn_of_fit(plan, warn);
+    look_at(plan, run.ledger, warn,
+            run.people_said ? std::nullopt : std::optional(PeopleBy::schema));
   });
 }
 
@@ -160,7 +154,7 @@ Release fit_data(const Dataset& given_data, const PlannedFit& plan, const nb::kw
   }
   given.finish();
   if (known == &given_data) throw BadInput("public: is the private table itself; give another one");
-  look_at(plan, run);
+  look_at_fit(plan, run);
   const auto engines = make_warning_backend(backend, run.n_jobs);
   settle(*engines, loss_named(plan.plan.problem.loss), data.has_more_than_labels());
   return private_run(run, options, [&](Key&& key, const FitOptions& watching) {
@@ -188,7 +182,7 @@ Release fit_shares(const Schema& schema, const PlannedFit& plan, const nb::kwarg
   const auto ask = given.need<nb::object>("ask"), relay = given.need<nb::object>("relay");
   const FitArguments run(given);
   given.finish();
-  look_at(plan, run);
+  look_at_fit(plan, run);
   BackendOptions threads;
   threads.threads = threads_of(run.n_jobs);
   PythonCarrier carrier(ask, relay);
@@ -233,47 +227,27 @@ nb::object interval_ends(const LinearModel& model) {
   return nb::cast(to_numpy(std::move(ends), {d, 2}));
 }
 
-/// What two classes and several have in common.
-template <class E>
-nb::dict measures_of_classes(const E& e, double auc) {
-  nb::dict out;
-  out["rows"] = e.rows;
-  out["accuracy"] = e.accuracy;
-  out["log_loss"] = e.log_loss;
-  out["auc"] = auc;
-  out["majority"] = e.majority;
-  return out;
-}
-
-nb::dict evaluation_of_amounts(const Release& r, const Dataset& data) {
-  const LinearModel& model = r.model();
-  const AmountEvaluation e =
-      evaluate_amounts(model.schema, predict_amounts(model, data.view()), data.y, data.weight);
-  nb::dict out;
-  out["rows"] = e.rows;
-  out["rmse"] = e.rmse;
-  out["mae"] = e.mae;
-  out["r2"] = e.r2;
-  if (is<Count>(model.schema.label)) out["deviance"] = e.deviance;
-  return out;
-}
-
-nb::dict evaluation_of_classes(const Release& r, const Dataset& data) {
-  const LinearModel& model = r.model();
-  const std::size_t classes = class_names(model.schema.label).size();
-  const ClassesEvaluation e =
-      evaluate_classes(predict_classes(model, data.view()), data.y, classes, data.weight);
-  std::vector<double> confusion(e.confusion.begin(), e.confusion.end()), precision, recall;
-  for (std::size_t k = 0; k < classes; ++k) {
-    precision.push_back(e.precision(k));
-    recall.push_back(e.recall(k));
+// What `gibbsite evaluate --json` prints, with arrays in place of lists of numbers.
+nb::dict evaluation_of(const LinearModel& model, const Dataset& data, double threshold) {
+  nlohmann::json of;
+  {
+    const nb::gil_scoped_release unlocked;
+    of = to_json(evaluate_model(model, data, threshold), model.schema);
   }
-  nb::dict out = measures_of_classes(e, e.mean_auc);
-  out["classes"] = class_names(model.schema.label);
-  out["confusion"] = to_numpy(std::move(confusion), {classes, classes});
-  out["precision"] = to_numpy(std::move(precision), {classes});
-  out["recall"] = to_numpy(std::move(recall), {classes});
-  out["auc_by_class"] = to_numpy(std::vector<double>(e.auc), {classes});
+  nb::dict out = nb::cast<nb::dict>(to_python(of));
+  for (const char* const name : {"precision", "recall", "auc_by_class"})
+    if (of.contains(name)) {
+      auto numbers = of.at(name).get<std::vector<double>>();
+      const std::size_t classes = numbers.size();
+      out[name] = to_numpy(std::move(numbers), {classes});
+    }
+  if (of.contains("confusion")) {
+    std::vector<double> cells;
+    for (const nlohmann::json& row : of.at("confusion"))
+      for (const nlohmann::json& cell : row) cells.push_back(cell.get<double>());
+    const std::size_t classes = of.at("confusion").size();
+    out["confusion"] = to_numpy(std::move(cells), {classes, classes});
+  }
   return out;
 }
 
@@ -342,13 +316,6 @@ nb::dict effect_of(const LinearModel& model, const std::string& text, const std:
   return out;
 }
 
-void require_same_space(const LinearModel& model, const Dataset& data) {
-  if (data.features() == model.schema.features()) return;
-  throw BadInput(
-      fmt::format("data: has {} features, the model {}; read the table with the model's own schema",
-                  data.features(), model.schema.features()));
-}
-
 void bind_plan(nb::module_& m) {
   nb::class_<PlannedFit>(
       m, "Plan",
@@ -365,6 +332,8 @@ void bind_plan(nb::module_& m) {
       .def_prop_ro(
           "why", [](const PlannedFit& p) { return in_arguments(p.plan.candidate().why); },
           "Why this mechanism was chosen, or why the budget cannot be kept.")
+      .def("_warn",
+           [](const PlannedFit& p) { warn_of([&](const Note& warn) { warn_of_plan(p, warn); }); })
       .def_prop_ro("_kept_share",
                    [](const PlannedFit& p) {
                      const auto expected = expected_learning(p.plan, p.positive_share);
@@ -521,7 +490,7 @@ void bind_release(nb::module_& m) {
       .def(
           "predict_probabilities",
           [](const Release& r, const Dataset& data) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
             auto p = predict_probabilities(r.model(), data.view());
             const std::size_t n = p.size();
             return to_numpy(std::move(p), {n});
@@ -532,7 +501,7 @@ void bind_release(nb::module_& m) {
       .def(
           "log_odds",
           [](const Release& r, const Dataset& data) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
             auto z = predict_log_odds(r.model(), data.view());
             const std::size_t n = z.size();
             return to_numpy(std::move(z), {n});
@@ -543,7 +512,7 @@ void bind_release(nb::module_& m) {
       .def(
           "predict_classes",
           [](const Release& r, const Dataset& data) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
             auto p = predict_classes(r.model(), data.view());
             const std::size_t classes = class_names(r.model().schema.label).size();
             const std::size_t n = p.size() / classes;
@@ -555,7 +524,7 @@ void bind_release(nb::module_& m) {
       .def(
           "predict_amounts",
           [](const Release& r, const Dataset& data) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
             auto p = predict_amounts(r.model(), data.view());
             const std::size_t n = p.size();
             return to_numpy(std::move(p), {n});
@@ -566,19 +535,14 @@ void bind_release(nb::module_& m) {
       .def(
           "predict_intervals",
           [](const Release& r, const Dataset& data) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
+            const Predictions of = predict(r.model(), data.view(), true);
             std::vector<double> flat;
-            const bool several = of_classes(r.model());
-            for (const auto& [low, high] : several ? predict_class_intervals(r.model(), data.view())
-                                                   : predict_intervals(r.model(), data.view()))
-              flat.insert(flat.end(), {low, high});
-            if (several) {
-              const std::size_t classes = class_names(r.model().schema.label).size();
-              const std::size_t rows = flat.size() / (2 * classes);
-              return nb::cast(to_numpy(std::move(flat), {rows, classes, 2}));
-            }
-            const std::size_t n = flat.size() / 2;
-            return nb::cast(to_numpy(std::move(flat), {n, 2}));
+            for (const auto& [low, high] : of.intervals) flat.insert(flat.end(), {low, high});
+            const std::size_t rows = of.intervals.size() / of.columns;
+            if (of_classes(r.model()))
+              return nb::cast(to_numpy(std::move(flat), {rows, of.columns, 2}));
+            return nb::cast(to_numpy(std::move(flat), {rows, 2}));
           },
           "data"_a,
           "Returns the ends of a 95 % interval of each row's P(positive class), or of the mean "
@@ -586,33 +550,29 @@ void bind_release(nb::module_& m) {
           "Raises BadInput if the model has no intervals (docs/theory/intervals.md).")
       .def(
           "evaluate",
-          [](const Release& r, const nb::object& given) {
+          [](const Release& r, const nb::object& given, double threshold) {
             if (!nb::isinstance<Dataset>(given))
               throw nb::type_error(
                   "data: must be a gibbsite.Dataset; read it with its label: "
                   "gibbsite.read_arrow(frame, release.schema), or read_table of a file");
-            const Dataset& data = *nb::cast<const Dataset*>(given);
-            require_same_space(r.model(), data);
-            if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
-            if (of_classes(r.model())) return evaluation_of_classes(r, data);
-            if (!is<TwoClasses>(r.model().schema.label)) return evaluation_of_amounts(r, data);
-            const Evaluation e =
-                evaluate(predict_probabilities(r.model(), data.view()), data.y, 0.5, data.weight);
-            return measures_of_classes(e, e.auc);
+            require_between(threshold, 0, 1, "threshold");
+            return evaluation_of(r.model(), *nb::cast<const Dataset*>(given), threshold);
           },
-          "data"_a, nb::sig("def evaluate(self, data: Dataset) -> dict"),
-          "Returns the scores of predictions on labeled rows, as a dict. PRIVATE: it reads the "
-          "labels.\n"
+          "data"_a, "threshold"_a = 0.5,
+          nb::sig("def evaluate(self, data: Dataset, threshold: float = 0.5) -> dict"),
+          "Returns the scores of predictions on labeled rows, as `gibbsite evaluate --json` prints "
+          "them, as a dict. PRIVATE: it reads the labels.\n"
           "\n"
-          "Two classes: rows, accuracy, log_loss (nats per row), auc, majority. Several "
-          "classes: also classes, confusion [K, K] (rows of class i predicted to be of k), "
-          "precision, recall and auc_by_class [K]; NaN if a class has no rows, and auc is the "
-          "mean. Amounts: rows, rmse, mae, r2; counts also deviance. Raises BadInput if data "
-          "has no labels.")
+          "Classes: rows, accuracy, log_loss (nats per row), auc, majority, classes, confusion [K, "
+          "K] (rows of class i predicted to be of k), precision and recall [K], calibration (of each "
+          "tenth of the probability rows, predicted, found); of several auc is the mean of "
+          "auc_by_class [K]. NaN if there are no rows. threshold, between 0 and 1: the least probability for which "
+          "the positive of two classes is predicted. Amounts: rows, rmse, mae, r2; counts also "
+          "deviance. Raises BadInput if data has no labels.")
       .def(
           "curator_report",
           [](const Release& r, const Dataset& data, double threshold, const std::string& table) {
-            require_same_space(r.model(), data);
+            require_same_features(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
             require_between(threshold, 0, 1, "threshold");
             const nb::gil_scoped_release unlocked;

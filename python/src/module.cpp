@@ -132,6 +132,7 @@ NB_MODULE(_core, m) {
   bind_shares(m);
   bind_select(m);
   bind_covariance(m);
+  bind_evaluation(m);
   bind_ledger(m);
   bind_posterior(m);
   bind_audit(m);

@@ -11,8 +11,7 @@
 #include "gibbsite/core/random.hpp"
 #include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/run/fit_options.hpp"
-#include "gibbsite/run/room.hpp"
-#include "gibbsite/run/warnings.hpp"
+#include "gibbsite/run/look.hpp"
 #include "watch.hpp"
 
 namespace gibbsite::python {
@@ -74,8 +73,7 @@ auto private_run(const RunArguments& of, const Requested<PlanOfKind>& plan, Run&
   require_private_run(of);
   warn_of([&](const Note& warn) {
     const PlanOfKind& made = plan;
-    if (of.ledger != nullptr) require_room(*of.ledger, plan.request, made, warn);
-    warn_of_budget(budget_of(plan.request), made.problem.rows, warn);
+    look_at(plan.request, made, of.ledger, warn);
   });
   return private_run(of, FitOptions{}, std::forward<Run>(run));
 }

@@ -29,10 +29,18 @@ void bind_release_file(nb::class_<ReleaseOf<Kind>>& c) {
           "path"_a, "replace"_a = false,
           "Writes model.json, whole or not at all. Raises FileExistsError if there is one, unless replace.")
       .def(
-          "report", [](const R& r) { return html_report(to_json(r).dump(2) + "\n", "model"); },
+          "report",
+          [](const R& r, const std::optional<Path>& words) {
+            return html_report(
+                to_json(r).dump(2) + "\n", "model",
+                words ? read_report_template(words->string()) : default_report_template());
+          },
+          "template"_a = nb::none(),
           "Returns a page about the release and its guarantee, for people who do not run the "
-          "program: the text of an HTML file (docs/how-to/report.md). Raises BadInput for a kind of "
-          "release without one, Infeasible if the certificate does not verify.")
+          "program: the text of an HTML file (docs/how-to/report.md). template: a file of words in "
+          "place of the program's (docs/reference/report-template.md). Raises BadInput for a kind of "
+          "release without a page, or a template that uses unknown names, Infeasible if the "
+          "certificate does not verify.")
       .def_prop_ro(
           "certificate", [](const R& r) { return to_python(to_json(r.certificate())); },
           "The certificate of model.json as a dict.")

@@ -73,13 +73,10 @@ SelectRelease released_choice(const SelectionModel& shape, std::uint64_t n,
   const RunArguments run{asked.seed, asked.ledger};
   require_private_run(run);
   warn_of([&](const Note& warn) {
-    const auto price = [&](const Budget& at) {
-      return ledger_guarantee(plan_select(plan.problem, at));
-    };
-    if (run.ledger != nullptr)
-      require_room(*run.ledger, asked.budget, own_guarantee(plan), price, warn);
-    warn_of_budget(asked.budget, plan.problem.rows, warn);
-    warn_of_uncounted_rows(asked.budget, warn);
+    look_at(
+        plan, asked.budget, [&](const Budget& at) { return plan_select(plan.problem, at); },
+        run.ledger, warn);
+    warn_of_uncounted_rows(asked.budget, PeopleBy::nobody, warn);
   });
   return private_run(run, FitOptions{}, [&](Key&& key, const FitOptions& options) {
     ScoreSums sums(c, shape.lo, shape.hi);

@@ -46,6 +46,13 @@ def test_moments_are_released_and_verify(tmp_path):
     assert np.array_equal(read.covariance, release.covariance)
 
 
+def test_rows_of_a_person_that_nobody_counts(tmp_path):
+    schema, data = rows_of(tmp_path)
+    plan = gibbsite.plan_covariance(epsilon=1.0, delta=1e-6, rows=data.rows, schema=schema, rows_per_person=2)
+    with pytest.warns(gibbsite.FitWarning, match="rows_per_person: nothing enforces it"):
+        gibbsite.fit_covariance(data, plan)
+
+
 def test_bad_plans_name_what_is_wrong(tmp_path):
     schema, data = rows_of(tmp_path, 50)
     with pytest.raises(gibbsite.BadInput, match="columns"):

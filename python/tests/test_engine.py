@@ -175,8 +175,67 @@ def test_predictions_and_scores(data, schema):
     scores = release.evaluate(data)
     assert scores["accuracy"] == pytest.approx(np.mean((p > 0.5) == (data.positive > 0)))
     assert scores["accuracy"] > 0.75
+    # What the command line's --json has, and at its thresholds.
+    assert scores["confusion"].shape == (2, 2) and scores["confusion"].sum() == 20000
+    assert scores["recall"][1] == scores["confusion"][1, 1] / scores["confusion"][1].sum()
+    assert len(scores["calibration"]) == 10 and len(scores["classes"]) == 2
+    high = release.evaluate(data, threshold=0.9)["confusion"]
+    assert high[:, 1].sum() == np.sum(p >= 0.9) < scores["confusion"][:, 1].sum()
+    with pytest.raises(gibbsite.BadInput, match="threshold"):
+        release.evaluate(data, 1.5)
     (intercept, slopes, exact), = release.original_units()
     assert exact and set(slopes) == {"age", "dose"}
+
+
+def test_a_plan_warns_as_the_programs_does(schema):
+    with pytest.warns(gibbsite.FitWarning, match="rows are few for 3 features"):
+        gibbsite.plan(epsilon=0.1, delta=1e-6, rows=100, schema=schema)
+    with pytest.warns(gibbsite.FitWarning, match="epsilon: at"):
+        gibbsite.plan(epsilon=20.0, delta=1e-6, rows=20000, schema=schema)
+
+
+def test_rows_of_a_person_that_nobody_counts(data, schema):
+    nobody = "rows_per_person: nothing enforces it"
+    with pytest.warns(gibbsite.FitWarning, match=nobody):
+        gibbsite.fit(data, plan_of(schema, rows_per_person=2))
+
+
+def test_figures_that_may_be_published(data, schema, tmp_path):
+    release = gibbsite.fit(data, plan_of(schema))
+    ledger = gibbsite.Ledger.create(tmp_path / "l", epsilon=2.1, delta=1e-6)
+    found = gibbsite.release_evaluation(release, data, epsilon=2.0, ledger=ledger)
+    accuracy = found.figures["accuracy"]
+    # Noise of 20,000 rows moves it by less than 0.01, but once in a billion runs.
+    assert accuracy["value"] == pytest.approx(release.evaluate(data)["accuracy"], abs=0.02)
+    assert accuracy["interval"][0] < accuracy["value"] < accuracy["interval"][1]
+    assert found.verify().valid and found.certificate["guarantee"]["delta"] == 1e-6
+    assert json.loads(found.to_json())["model"]["of"] == json.loads(release.to_json())["certificate"]["digest"]
+    found.write(tmp_path / "e.json")
+    assert gibbsite.EvaluationRelease.read(tmp_path / "e.json").to_json() == found.to_json()
+    with pytest.raises(gibbsite.BudgetSpent):
+        gibbsite.release_evaluation(release, data, epsilon=2.0, ledger=ledger)
+    for given, words in (
+        ({"adjacency": "add-remove"}, "rows_cap: is missing"),
+        ({"rows_cap": 9}, "rows_cap: has a meaning with adjacency add-remove"),
+        ({"adjacency": "add-remove", "rows_cap": 9}, "rows_cap: the table has more than 9 rows"),
+        ({"bins": 3}, "bins"),
+    ):
+        with pytest.raises(gibbsite.BadInput, match=words):
+            gibbsite.release_evaluation(release, data, epsilon=2.0, **given)
+    with pytest.warns(UserWarning, match="epsilon"):
+        gibbsite.release_evaluation(release, data, epsilon=20.0)
+
+
+def test_the_report_takes_an_edited_template(data, schema, tmp_path):
+    release = gibbsite.fit(data, plan_of(schema))
+    words = tmp_path / "mine.md"
+    words.write_text("# Our model of {label}\n\n{promise}\n")
+    page = release.report(words)
+    assert "<h1>Our model of " in page and "Differential" not in page.split("<h1>")[0]
+    assert page != release.report()
+    words.write_text("# Our model\n\n{labels}\n")
+    with pytest.raises(gibbsite.BadInput, match=r"mine.md:3: \{labels\} is no name"):
+        release.report(template=words)
 
 
 def test_a_page_for_the_curator(data, schema):

@@ -40,6 +40,11 @@ def fitted(data, schema, seed=1, **wishes):
     return gibbsite.fit_network(data, plan, seed=seed)
 
 
+def test_rows_of_a_person_that_nobody_counts(table, schema):
+    with pytest.warns(gibbsite.FitWarning, match="rows_per_person: nothing enforces it"):
+        fitted(read(table, schema), schema, seed=None, rows_per_person=2)
+
+
 def test_is_the_programs(table, schema, tmp_path, monkeypatch):
     """The bits of `gibbsite fit --model network` and `synthesize`."""
     monkeypatch.chdir(tmp_path)

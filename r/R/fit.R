@@ -78,7 +78,7 @@ private_network <- function(data, epsilon, delta, schema, ledger = NULL, ...) {
 private_plan <- function(rows, epsilon, delta, schema, formula = NULL, intervals = FALSE, ...) {
   toml <- if (is.null(formula)) schema_toml(schema) else toml_of_formula(parse_formula(formula), schema)
   settings <- settings_of(epsilon = epsilon, delta = delta, intervals = if (isTRUE(intervals)) TRUE, ...)
-  plan <- jsonlite::fromJSON(answer(.Call(C_plan, toml, FALSE, settings, as.double(rows))), simplifyVector = FALSE)
+  plan <- jsonlite::fromJSON(answer(tell(.Call(C_plan, toml, FALSE, settings, as.double(rows)))), simplifyVector = FALSE)
   structure(plan, class = "private_plan")
 }
 

@@ -177,10 +177,10 @@ predict.private_glm <- function(object, newdata, type = c("response", "class"), 
   newdata <- require_table(newdata, "newdata")
   if (isTRUE(interval)) require_intervals(object)
   model <- parts_of(object)$model
-  used <- schema_columns(jsonlite::fromJSON(object$json, simplifyVector = FALSE)$model$preprocessing)
+  used <- schema_columns(preprocessing_of(object))
   used <- used$name[!used$type %in% c("person", "weight")] # they say how rows count in a fit
   table <- if (is.data.frame(newdata)) columns_of(newdata, used) else newdata
-  fit <- answer(.Call(C_predict, object$json, table, FALSE))
+  fit <- answer(tell(.Call(C_predict, object$json, table, FALSE)))
   classes <- model$classes
   if (ncol(fit) > 1) colnames(fit) <- classes
   if (type == "class") {
@@ -193,6 +193,18 @@ predict.private_glm <- function(object, newdata, type = c("response", "class"), 
   if (ncol(fit) == 1) return(cbind(fit = fit[, 1], lwr = ends[, 1], upr = ends[, 2]))
   low <- seq(1, ncol(ends), 2)
   list(fit = fit, lwr = structure(ends[, low], dimnames = dimnames(fit)), upr = structure(ends[, low + 1], dimnames = dimnames(fit)))
+}
+
+preprocessing_of <- function(model) jsonlite::fromJSON(model$json, simplifyVector = FALSE)$model$preprocessing
+
+# How good predictions are on rows with labels; private, like the rows.
+evaluate <- function(model, data, threshold = 0.5) {
+  if (!inherits(model, "private_glm")) refuse("model: must be a model of rows; give one of private_glm()")
+  if (!is.numeric(threshold) || length(threshold) != 1) refuse("threshold: must be a number from 0 to 1; give one")
+  data <- require_table(data, "data")
+  schema <- preprocessing_of(model)
+  table <- if (is.data.frame(data)) columns_of(data, c(schema_columns(schema)$name, schema$label)) else data
+  jsonlite::fromJSON(answer(tell(.Call(C_evaluate, model$json, table, as.double(threshold)))))
 }
 
 # ---- Questions and synthetic tables ----
@@ -213,7 +225,7 @@ synthesize <- function(model, rows = NULL, seed = NULL) {
   out <- read.csv(
     text = csv, sep = separator, encoding = "UTF-8", check.names = FALSE, colClasses = "character", na.strings = character()
   )
-  parts <- jsonlite::fromJSON(model$json, simplifyVector = FALSE)$model$preprocessing
+  parts <- preprocessing_of(model)
   types <- schema_columns(parts)
   for (name in intersect(types$name[types$type == "number"], names(out))) {
     out[[name]] <- suppressWarnings(as.numeric(sub(",", ".", out[[name]], fixed = TRUE)))

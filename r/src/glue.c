@@ -152,13 +152,15 @@ static SEXP r_plan(SEXP toml, SEXP network, SEXP given, SEXP rows) {
   gibbsite_schema *schema = NULL;
   gibbsite_settings *settings = NULL;
   char *json = NULL, *error = NULL;
+  struct said all = {NULL, 0};
   gibbsite_status status = gibbsite_schema_parse(text(toml), kind_of(network), &schema, &error);
   if (status == GIBBSITE_OK) status = settings_of(given, &settings, &error);
+  if (status == GIBBSITE_OK) status = gibbsite_settings_log(settings, keep_line, &all, &error);
   if (status == GIBBSITE_OK)
     status = gibbsite_plan(schema, settings, (uint64_t)Rf_asReal(rows), &json, &error);
   gibbsite_settings_free(settings);
   gibbsite_schema_free(schema);
-  return answer(status, json, error);
+  return with_said(answer(status, json, error), &all);
 }
 
 /* table: a path, or a list of columns. toml: NULL for a schema that is bought. */
@@ -292,8 +294,11 @@ static SEXP r_predict(SEXP model_json, SEXP table, SEXP intervals) {
   gibbsite_model *model = NULL;
   struct ArrowArrayStream stream;
   gibbsite_numbers numbers = {NULL, 0, 0};
+  struct said all = {NULL, 0};
   char *error = NULL;
   gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
+  if (status == GIBBSITE_OK && what == GIBBSITE_RESPONSE) /* intervals are of the same rows */
+    status = gibbsite_model_log(model, keep_line, &all, &error);
   if (status == GIBBSITE_OK) {
     if (Rf_isString(table)) {
       status = gibbsite_predict_file(model, text(table), what, &numbers, &error);
@@ -304,14 +309,37 @@ static SEXP r_predict(SEXP model_json, SEXP table, SEXP intervals) {
     }
   }
   gibbsite_model_free(model);
-  if (status != GIBBSITE_OK) return failure(status, error);
+  if (status != GIBBSITE_OK) return with_said(failure(status, error), &all);
   const size_t rows = numbers.rows, columns = numbers.columns;
   SEXP out = PROTECT(Rf_allocMatrix(REALSXP, (int)rows, (int)columns));
   for (size_t i = 0; i < rows; ++i)
     for (size_t k = 0; k < columns; ++k) REAL(out)[i + k * rows] = numbers.values[i * columns + k];
   gibbsite_free(numbers.values);
+  out = with_said(out, &all);
   UNPROTECT(1);
   return out;
+}
+
+/* JSON of the scores of a table with labels. */
+static SEXP r_evaluate(SEXP model_json, SEXP table, SEXP threshold) {
+  gibbsite_model *model = NULL;
+  struct ArrowArrayStream stream;
+  struct said all = {NULL, 0};
+  char *json = NULL, *error = NULL;
+  const double least = Rf_asReal(threshold);
+  gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
+  if (status == GIBBSITE_OK) status = gibbsite_model_log(model, keep_line, &all, &error);
+  if (status == GIBBSITE_OK) {
+    if (Rf_isString(table)) {
+      status = gibbsite_evaluate_file(model, text(table), least, &json, &error);
+    } else if (stream_of(table, &stream)) {
+      status = gibbsite_evaluate_arrow(model, &stream, least, &json, &error);
+    } else {
+      status = GIBBSITE_FAILED;
+    }
+  }
+  gibbsite_model_free(model);
+  return with_said(answer(status, json, error), &all);
 }
 
 /* ---- Ledgers ---- */
@@ -354,7 +382,7 @@ static const R_CallMethodDef calls[] = {
     CALL(model_words, 1),   CALL(verify, 1),        CALL(verify_file, 1), CALL(effects, 2),
     CALL(query, 4),         CALL(synthesize, 3),    CALL(predict, 3),     CALL(ledger_create, 5),
     CALL(ledger_json, 1),   CALL(ledger_total, 2),  CALL(version, 0),
-    CALL(interval_words, 1),     {NULL, NULL, 0}};
+    CALL(interval_words, 1),     CALL(evaluate, 3), {NULL, NULL, 0}};
 
 void R_init_gibbsite(DllInfo *library) {
   main_thread = pthread_self();

@@ -46,6 +46,16 @@ check("classes", identical(levels(classes), c("Rejected", "Admitted")) && identi
 bands <- predict(fit, people[c(1, 4000), 1:2], interval = TRUE)
 check("bands", identical(colnames(bands), c("fit", "lwr", "upr")) && all(bands[, 2] < bands[, 1] & bands[, 1] < bands[, 3]))
 
+strange <- transform(people[1:20, 1:2], Dept = c("Z", NA, rep("A", 18)))
+said <- tryCatch(predict(fit, strange), warning = conditionMessage)
+check("a level that is not listed is predicted with a warning", grepl("2 of 20 rows have a cell that the model cannot read", said, fixed = TRUE))
+check("it is predicted", length(suppressWarnings(predict(fit, strange))) == 20)
+scores <- evaluate(fit, people)
+check("scores", abs(scores$accuracy - mean(classes == people$Admit)) < 1e-12 && scores$rows == nrow(people) && scores$auc > 0.5)
+check("a threshold", sum(evaluate(fit, people, threshold = 0.9999)$confusion[, 2]) == 0 && identical(dim(scores$confusion), c(2L, 2L)))
+refused(evaluate(fit, people, threshold = 2), 2, "threshold")
+refused(evaluate(fit, people[, 1:2]), 2, "Admit")
+
 # ---- Without intervals the error says what to ask for ----
 bare <- private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = schema)
 refused(confint(bare), 2, "intervals = TRUE")
@@ -173,6 +183,8 @@ drawn <- synthesize(network, 500, seed = 3)
 check("people", nrow(drawn) == 500 && identical(drawn, synthesize(network, 500, seed = 3)) && all(drawn$Dept %in% LETTERS[1:6]))
 refused(synthesize(fit, 5), 2, "network")
 check("a plan", is.list(private_plan(nrow(people), 1, 1e-6, schema)))
+said <- tryCatch(private_plan(nrow(people), 20, 1e-6, schema), warning = conditionMessage)
+check("a plan warns", is.character(said) && grepl("= 20 whoever", said, fixed = TRUE))
 
 # ---- People with several rows ----
 set.seed(3)

@@ -122,6 +122,7 @@ static void test_log(const char *scratch) {
   gibbsite_schema *schema = NULL;
   gibbsite_model *model = NULL;
   gibbsite_settings *settings = settings_of("20");
+  gibbsite_numbers values = {NULL, 0, 0};
   char *text = NULL;
   int lines = 0;
   FILE *odd = fopen(path(scratch, "odd.csv"), "w");
@@ -138,12 +139,26 @@ static void test_log(const char *scratch) {
                            "[columns]\ngender = { type = \"category\", levels = [\"Male\"], other = true }\n"
                            "department = { type = \"category\", levels = [\"A\", \"B\", \"C\", \"D\", \"E\", \"F\"] }\n",
                            GIBBSITE_ROWS, &schema, &error));
+  OK(gibbsite_plan(schema, settings, 2000, &text, &error));
+  gibbsite_free(text);
+  CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL && lines == 2);
+  lines = 0, said[0] = '\0';
   OK(gibbsite_fit_file(path(scratch, "odd.csv"), schema, settings, NULL, &model, &error));
   CHECK(strstr(said, "rows_per_person: nothing enforces it") != NULL);
   CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL);
   CHECK(strstr(said, "is not below 1/rows") != NULL);
   CHECK(strstr(said, "private: column 'gender': 1333 of 2000 cells are none of the levels") != NULL);
   CHECK(lines == 4);
+  /* So does a prediction's: cells that the model cannot read were predicted in silence. */
+  odd = fopen(path(scratch, "unseen.csv"), "w");
+  CHECK(odd != NULL);
+  fprintf(odd, "gender,department\nMale,A\nMale,Z\n");
+  fclose(odd);
+  FAILS(gibbsite_model_log(NULL, keep_line, &lines, &error), GIBBSITE_BAD_INPUT, "model: is NULL");
+  OK(gibbsite_model_log(model, keep_line, &lines, &error));
+  OK(gibbsite_predict_file(model, path(scratch, "unseen.csv"), GIBBSITE_RESPONSE, &values, &error));
+  CHECK(strstr(said, "private: 1 of 2 rows have a cell that the model cannot read") != NULL && lines == 5);
+  gibbsite_free(values.values);
   gibbsite_model_free(model);
   gibbsite_schema_free(schema);
 
@@ -276,6 +291,11 @@ static void test_rows(const char *data, const char *scratch) {
   CHECK(memcmp(from_file.values, values.values, 2 * sizeof(double)) == 0);
   OK(gibbsite_predict_file(model, path(data, "berkeley.csv"), GIBBSITE_INTERVALS, &ends_of, &error));
   CHECK(ends_of.columns == 2 && ends_of.values[0] < from_file.values[0] && from_file.values[0] < ends_of.values[1]);
+  OK(gibbsite_evaluate_file(model, path(data, "berkeley.csv"), 0.5, &text, &error));
+  CHECK(strstr(text, "\"rows\": 4526") != NULL && strstr(text, "\"calibration\"") != NULL);
+  gibbsite_free(text);
+  FAILS(gibbsite_evaluate_file(model, path(data, "berkeley.csv"), 1.5, &text, &error), GIBBSITE_BAD_INPUT, "threshold");
+  FAILS(gibbsite_evaluate_arrow(model, &stream, 0.5, &text, &error), GIBBSITE_BAD_INPUT, "read before");
   gibbsite_free(values.values);
   gibbsite_free(from_file.values);
   gibbsite_free(ends_of.values);

@@ -73,6 +73,8 @@ TEST_F(FamilyCli, FitsVerifiesAndAnswers) {
     const Outcome fitted = fit_of(one.model, one.column, one.more + Options{"--force"});
     ASSERT_EQ(fitted.status, 0) << one.model << fitted.err;
     EXPECT_THAT(fitted.out, HasSubstr("(ε, δ) = (1, 1e-06)"));
+    EXPECT_EQ(fitted.err.find("--rows-per-person: nothing enforces it") != std::string::npos,
+              std::ranges::find(one.more, "--rows-per-person") != one.more.end());
     EXPECT_THAT(fitted.out, HasSubstr(std::string("  ") + one.estimate + " "));
     const bool takes_any_law =
         std::set<std::string>{"bernoulli", "categorical", "bounded-mean"}.contains(one.model);

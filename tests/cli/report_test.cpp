@@ -57,6 +57,39 @@ TEST_F(ReportCli, SaysWhatTheModelHolds) {
   EXPECT_THAT(plain, HasSubstr("<td>" + digits.str() + "</td>"));
 }
 
+TEST_F(ReportCli, TakesAnEditedTemplate) {
+  const std::string plain = report({});
+  const Outcome printed = gibbsite({"report", "--print-template"});
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  folder.write("same.md", printed.out);
+  ASSERT_EQ(gibbsite({"report", "m.json", "--template", "same.md", "--out", "s.html"}).status, 0);
+  EXPECT_EQ(folder.read("s.html"), plain);
+  std::string edited = printed.out;
+  edited.insert(edited.find("## The promise"),
+                "## Decision of the board\n\nApproved for {label}.\n\n");
+  folder.write("mine.md", edited);
+  const Outcome made = gibbsite({"report", "m.json", "--template", "mine.md", "--out", "e.html"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  const std::string page = folder.read("e.html");
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("<h2>Decision of the board</h2>\n<p>Approved for income.</p>"),
+                    HasSubstr("words that somebody edited"), HasSubstr("--template template.md")));
+  EXPECT_THAT(plain, Not(HasSubstr("edited")));
+  folder.write("mine.md", edited + "{labell}\n");
+  expect_error(gibbsite({"report", "m.json", "--template", "mine.md", "--out", "f.html"}), 2,
+               "{labell} is no name of a report, did you mean label?; known are rows, ");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/f.html"));
+  folder.write("mine.md", edited + "{counts_table}\n");
+  expect_error(gibbsite({"report", "m.json", "--template", "mine.md", "--out", "f.html"}), 2,
+               "{counts_table} says nothing of this release");
+  expect_error(
+      gibbsite({"report", "m.json", "--template", "mine.md", "--out", "mine.md", "--force"}), 2,
+      "mine.md");
+  expect_error(gibbsite({"report", "m.json", "--template", "none.md", "--out", "f.html"}), 2,
+               "none.md");
+  expect_error(gibbsite({"report"}), 2, "--model: is missing");
+}
+
 TEST_F(ReportCli, TakesAFamilyAndSeveralClasses) {
   std::string page = report({"--model", "categorical", "--column", "work"});
   EXPECT_THAT(page, AllOf(HasSubstr("Shares of the levels of work"), HasSubstr("State, gov"),

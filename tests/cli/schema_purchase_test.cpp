@@ -198,6 +198,23 @@ TEST_F(SchemaPurchaseCli, AFitBuysItsSchemaAndIsOneRelease) {
                4, "a level is seen from");
 }
 
+// Nobody counts the rows of a person where no column says whose they are.
+TEST_F(SchemaPurchaseCli, WarnsOfRowsOfAPersonThatNobodyCounts) {
+  const std::string said = "warning: --rows-per-person: nothing enforces it";
+  const Arguments bought{"--epsilon", "8", "--delta", "1e-6", "--rows-per-person", "2", "--out"};
+  const Outcome schema =
+      gibbsite(joined({"schema", "people.csv", "--label", "income", "--positive", ">50K"},
+                      joined(bought, {"s.toml"})));
+  EXPECT_EQ(schema.status, 0) << schema.err;
+  EXPECT_THAT(schema.err, HasSubstr(said));
+  EXPECT_THAT(schema.err, HasSubstr("give --person the column of ids"));
+  const Outcome fitted = gibbsite(
+      joined({"fit", "--data", "people.csv", "--label", "income", "--positive", ">50K", "--quiet"},
+             joined(bought, {"m.json"})));
+  EXPECT_EQ(fitted.status, 0) << fitted.err;
+  EXPECT_THAT(fitted.err, HasSubstr(said));
+}
+
 // A network needs no label, and is asked about every column.
 TEST_F(SchemaPurchaseCli, ANetworkBuysItsSchemaAndIsOneRelease) {
   ASSERT_EQ(

@@ -28,6 +28,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+// What the report shows of a model's effects.
+std::string effects_on_page(const LinearModel& model) {
+  PageFacts facts;
+  add_effects(facts, model, 1);
+  return page_of({"# Effects\n{effects_tables}\n> {interval_words}\n", "test"}, report_names(),
+                 facts)
+      .body.text;
+}
+
 const Effect& named(const EffectTable& table, const std::string& name) {
   const auto found = std::ranges::find(table.effects, name, &Effect::name);
   if (found == table.effects.end()) throw std::runtime_error("no effect " + name);
@@ -169,10 +178,8 @@ TEST(Effects, SayWhatTheTableCannotTellFromOtherColumns) {
   EXPECT_THAT(line, EndsWith(",true"));
   for (int skipped = 0; skipped < 2; ++skipped) std::getline(lines, line);
   EXPECT_THAT(line, EndsWith(",false"));
-  Html page;
-  effects_part(page, model, 1);
-  EXPECT_EQ(support::all_of(page.text(), "(the table cannot tell it from other columns)").size(),
-            2U);
+  const std::string page = effects_on_page(model);
+  EXPECT_EQ(support::all_of(page, "(the table cannot tell it from other columns)").size(), 2U);
 }
 
 TEST(Effects, WhoseIntervalHoldsZeroFollowThoseThatExcludeIt) {
@@ -354,9 +361,8 @@ TEST(Effects, AreTheSameFromTheFile) {
 TEST(Effects, OnThePageStandWithAnAxisAndWhiskers) {
   LinearModel model = support::effects_model();
   model.schema.columns[3].levels[1] = "<script>alert(1)</script>";
-  Html page;
-  effects_part(page, model, 1);
-  const std::string& text = page.text();
+  const std::string page = effects_on_page(model);
+  const std::string& text = page;
   EXPECT_THAT(text, AllOf(HasSubstr("odds ratio"), HasSubstr("confidence interval"),
                           HasSubstr("p-value"), HasSubstr("reference level"),
                           HasSubstr(std::string(interval_meaning)), Not(HasSubstr("<script>"))));
@@ -498,10 +504,9 @@ TEST(IntervalMeaning, OfScaledRowsPromisesNoCoverage) {
   EXPECT_THAT(interval_meaning_of(model, 1),
               AllOf(HasSubstr("row_norm, 1, are scaled"), HasSubstr("up to 2 long"),
                     HasSubstr("row_norm = \"auto\""), Not(HasSubstr("simulated"))));
-  Html page;
-  effects_part(page, model, 1);
-  EXPECT_THAT(page.text(), AllOf(HasSubstr("effects are those of the scaled rows"),
-                                 Not(HasSubstr("simulated"))));
+  const std::string page = effects_on_page(model);
+  EXPECT_THAT(
+      page, AllOf(HasSubstr("effects are those of the scaled rows"), Not(HasSubstr("simulated"))));
 }
 
 TEST(PValues, AreShort) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/run/look.hpp"
 #include "gibbsite/run/purchase.hpp"
-#include "gibbsite/run/warnings.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -82,14 +82,13 @@ TEST_F(Room, OfNetworksAndFamiliesToo) {
   const auto of_network = [&](double epsilon) {
     PlanRequest request = network;
     request.epsilon = epsilon;
-    require_room(ledger, request, plan(request, tables, budget_of(request)), keep);
+    look_at(request, plan(request, tables, budget_of(request)), &ledger, keep);
   };
   of_network(epsilon_said([&] { of_network(9); }));
   const FamilyProblem shares{.family = Family::bernoulli, .rows = 5000, .levels = 2};
   const auto of_family = [&](double epsilon) {
     const PlanRequest request{.model = "bernoulli", .epsilon = epsilon, .delta = 1e-7};
-    require_room(ledger, request, plan(request, complete(request, shares), budget_of(request)),
-                 keep);
+    look_at(request, plan(request, complete(request, shares), budget_of(request)), &ledger, keep);
   };
   of_family(epsilon_said([&] { of_family(9); }));
 }
@@ -115,7 +114,7 @@ TEST_F(Room, AFitIsWarnedOfByPublicNumbers) {
   PlanRequest request{.epsilon = 1, .delta = 1e-3, .mechanism = "path"};
   request.rows_per_person = 3;
   warn_of_budget(budget_of(request), 2000, keep);
-  warn_of_uncounted_rows(budget_of(request), keep);
+  warn_of_uncounted_rows(budget_of(request), PeopleBy::schema, keep);
   EXPECT_THAT(lines, ElementsAre(HasSubstr("delta: δ = 0.001 is not below 1/rows"),
                                  HasSubstr("rows_per_person: nothing enforces it")));
   lines.clear();
@@ -123,6 +122,34 @@ TEST_F(Room, AFitIsWarnedOfByPublicNumbers) {
   warn_of_fit(planned_fit(request, ten_columns(), ten_columns(), 100'000, budget_of(request)),
               keep);
   EXPECT_THAT(lines, ElementsAre(HasSubstr("mechanism output: how long this run takes")));
+}
+
+// Whatever is fitted: families, and schemas that are bought, said nothing.
+TEST_F(Room, RowsOfAPersonThatNobodyCountsAreWarnedOf) {
+  const auto expect_said = [&](const std::string& how) {
+    ASSERT_EQ(lines.size(), 1U) << how;
+    EXPECT_THAT(lines[0], HasSubstr("rows_per_person: nothing enforces it"));
+    EXPECT_THAT(lines[0], HasSubstr(how));
+    lines.clear();
+  };
+  PlanRequest request{.epsilon = 1, .delta = 1e-7, .rows_per_person = 2};
+  const auto fit = planned_fit(request, ten_columns(), ten_columns(), 20'000, budget_of(request));
+  look_at(fit, nullptr, keep);
+  expect_said("give the column of ids {type = \"person\"} in the schema, and");
+  look_at(fit, nullptr, keep, std::nullopt);
+  EXPECT_THAT(lines, IsEmpty());
+  request.model = "bernoulli";
+  const FamilyProblem shares{.family = Family::bernoulli, .rows = 5000, .levels = 2};
+  look_at(request, plan(request, complete(request, shares), budget_of(request)), nullptr, keep);
+  expect_said("make sure that nobody has more");
+  request.model = network_model;
+  NetworkProblem tables{.rows = 5000, .levels = {2, 3, 4}, .limits = tree_limits};
+  look_at(request, plan(request, tables, budget_of(request)), nullptr, keep);
+  expect_said("in the schema");
+  tables.rows_of_person = 2;
+  tables.weighted = true;
+  look_at(request, plan(request, tables, budget_of(request)), nullptr, keep);
+  EXPECT_THAT(lines, IsEmpty());
 }
 
 // Rows of two columns and a label, as cells.
@@ -150,6 +177,14 @@ TEST_F(Room, APurchaseCountsPlansWarnsAndAsksTheLedger) {
   EXPECT_TRUE(purchase(asked, cells(3'000), nullptr, keep).warned);
   EXPECT_THAT(lines, ElementsAre(HasSubstr("go into (other)")));
   EXPECT_THROW(purchase(asked, cells(0), nullptr, keep), BadInput);
+  lines.clear();
+  asked.request.rows_per_person = 2;
+  static_cast<void>(purchase(asked, cells(200'000), nullptr, keep));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("give person the column of ids, and all rows")));
+  asked.people_said = true;
+  static_cast<void>(purchase(asked, cells(200'000), nullptr, keep));
+  EXPECT_EQ(lines.size(), 1U);
+  asked.request.rows_per_person = 1;
   asked.request.epsilon = 0.1;
   try {
     static_cast<void>(purchase(asked, cells(9'000), nullptr, keep));

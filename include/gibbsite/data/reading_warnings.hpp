@@ -35,6 +35,11 @@ std::vector<Message> alike_warnings(const Dataset& data);
 /// count in a middle bin.
 std::vector<Message> network_reading_warnings(const Dataset& data);
 
+/// How many rows have a cell that the model cannot read, and how many such cells each of the first
+/// few columns has (Dataset::unreadable); "" if there is none. A front end adds what becomes of
+/// them.
+std::string unreadable_words(const Dataset& data);
+
 /// Column by column how many cells and labels do not count as they are written; "" if all do. Lines
 /// begin with "private: ".
 std::string changed_lines(const TableRead& of);

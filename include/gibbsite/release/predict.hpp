@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/data/rows.hpp"
 #include "gibbsite/model/linear_model.hpp"
 
@@ -47,6 +48,27 @@ std::vector<PredictionInterval> predict_intervals(const LinearModel& model, cons
 /// coefficients about the estimates. Throws BadInput if the model has no intervals or not several
 /// classes.
 std::vector<PredictionInterval> predict_class_intervals(const LinearModel& model, const Rows& x);
+
+/// What a model says of rows, whatever its label is: [n x columns] row-major.
+struct Predictions {
+  std::size_t columns = 1;  ///< K of several classes: each one's probability. Else 1
+  std::vector<double> values;
+  std::vector<PredictionInterval> intervals{};  ///< of each value; empty if none were asked for
+};
+/// Predicts rows [n x d] by predict_probabilities, predict_classes or predict_amounts. Throws
+/// BadInput if intervals are asked for and the model has none.
+Predictions predict(const LinearModel& model, const Rows& x, bool with_intervals = false);
+
+/// Throws BadInput "data: ..." unless rows have as many features as the model.
+void require_same_features(const LinearModel& model, const Dataset& data);
+
+/// How a table to predict is read: it needs no label, may be empty, and may have other columns. A
+/// cell that the model cannot read counts as another level or a missing one, and is listed
+/// (Dataset::unreadable).
+ReadOptions reading_to_predict();
+/// How a table to evaluate a model of that schema is read: labels are needed, and errors speak of
+/// the model instead of its schema.
+ReadOptions reading_to_evaluate(const Schema& schema);
 
 /// Rows whose predicted probability lies in one tenth of [0, 1].
 struct CalibrationBin {

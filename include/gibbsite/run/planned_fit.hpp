@@ -22,4 +22,9 @@ struct PlannedFit {
 PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema chosen,
                        std::uint64_t rows, const Budget& budget);
 
+/// The plan with all its offers, for who compares them. Chooses the curves that `asked` leaves to
+/// the plan. Throws as `plan`.
+PlannedFit planned_offers(const PlanRequest& request, const Schema& asked, std::uint64_t rows,
+                          const Budget& budget);
+
 }  // namespace gibbsite

@@ -17,6 +17,7 @@ struct BoughtRequest {
       request;  ///< as bought_request, bought_network_request, bought_family_request made it
   SchemaShape shape;
   std::optional<double> share{};  ///< of mu^2, for the schema
+  bool people_said = false;       ///< the front end says itself if nobody counts a person's rows
 };
 /// A schema that is bought alone.
 struct SchemaRequest {
@@ -42,7 +43,8 @@ struct Purchase {
 };
 
 /// Ends on an illegal request before a row is read; then counts, plans, and warns of levels that
-/// stay unseen, of a large budget, and of a ledger of which nothing is left. Throws BadInput on a
+/// stay unseen, of a large budget, of rows of a person that nobody counts, and of a ledger of which
+/// nothing is left. Throws BadInput on a
 /// table without rows; Infeasible as require_visible, with an epsilon that would do; BudgetSpent as
 /// require_room (run/room.hpp), also where a schema alone would take all of the ledger, as nobody
 /// could fit by it. `ledger` may be null.

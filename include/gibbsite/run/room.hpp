@@ -29,15 +29,6 @@ void require_room(const Ledger& ledger, const Budget& budget, const std::optiona
 
 /// Likewise of a fit.
 void require_room(const Ledger& ledger, const PlannedFit& fit, const Note& warn);
-/// Likewise of a network, draws of a family, or moments (NetworkPlan, FamilyPlan, CovariancePlan).
-template <class PlanOfKind>
-void require_room(const Ledger& ledger, const PlanRequest& request, const PlanOfKind& made,
-                  const Note& warn) {
-  require_room(
-      ledger, budget_of(request), own_guarantee(made),
-      [&](const Budget& smaller) { return ledger_guarantee(plan(request, made.problem, smaller)); },
-      warn);
-}
 /// Likewise of a fit that buys its schema. `at`: its plan with a budget of another epsilon.
 void require_room(const Ledger& ledger, const BoughtFitPlan& plan,
                   const std::function<BoughtFitPlan(const Budget&)>& at, const Note& warn);
