@@ -28,7 +28,7 @@ constexpr const char* estimate_words =
     "weighted by feature_means. further_above and further_below: by how much further half an "
     "interval reaches for 1 of the coefficient, to be added in quadrature";
 
-constexpr std::array<std::string_view, 11> estimate_fields{"level",
+constexpr std::array<std::string_view, 12> estimate_fields{"level",
                                                            "weights",
                                                            "means",
                                                            "covariance",
@@ -38,6 +38,7 @@ constexpr std::array<std::string_view, 11> estimate_fields{"level",
                                                            "further_above",
                                                            "further_below",
                                                            "rows_alike",
+                                                           "count_dispersion",
                                                            "words"};
 
 // Fields of one "estimates" object, with the place of a fault in its message.
@@ -117,6 +118,7 @@ json estimates_json(const Estimates& estimates) {
   if (!estimates.further_above.empty()) out["further_above"] = estimates.further_above;
   if (!estimates.further_below.empty()) out["further_below"] = estimates.further_below;
   if (estimates.rows_alike > 1) out["rows_alike"] = estimates.rows_alike;
+  if (estimates.count_dispersion > 0) out["count_dispersion"] = estimates.count_dispersion;
   return out;
 }
 
@@ -159,6 +161,11 @@ Estimates estimates_from_json(const json& object, std::size_t d, std::size_t out
   if (object.contains("rows_alike")) {
     out.rows_alike = count_field(object, "rows_alike", fields.source());
     if (out.rows_alike < 2) fields.refuse("rows_alike", "must be 2 or more, or left out");
+  }
+  if (object.contains("count_dispersion")) {
+    out.count_dispersion = number_field(object, "count_dispersion", fields.source());
+    if (!(out.count_dispersion > 0))
+      fields.refuse("count_dispersion", "must be above 0, or left out");
   }
   return out;
 }

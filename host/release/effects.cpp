@@ -276,6 +276,19 @@ std::string held_meaning(const Schema& schema) {
 // Where scores spread this far noise hides how far, and estimates may be too small.
 constexpr double separated_spread = 6.5;
 
+// With four fifths of the counts 0, the others of mean 5, an effect of 1.04 came out at 0, was held
+// in 2 of 16 simulated tables, and 20 was found; with gamma's shape 1, where they held, 1.8 to 3.2.
+std::string dispersion_meaning(const LinearModel& model) {
+  constexpr double much = 6;
+  if (!model.estimates || !(model.estimates->count_dispersion >= much)) return "";
+  return fmt::format(
+      "The counts spread far beyond Poisson's law (variance: the mean and about {:.2g} times its "
+      "square), and large ones are held: effects of levels that a tenth of the rows or fewer have are "
+      "much too small, whatever their intervals say. Where most counts are 0, fit whether there are any "
+      "as two classes.",
+      model.estimates->count_dispersion);
+}
+
 std::string separation_meaning(const LinearModel& model) {
   if (!model.estimates || !is<TwoClasses>(model.schema.label)) return "";
   const Estimates& e = *model.estimates;
@@ -345,7 +358,8 @@ std::string read_otherwise_meaning(const Schema& schema) {
 std::string interval_meaning_of(const LinearModel& model, std::uint64_t rows_per_person) {
   const Schema& schema = model.schema;
   std::string other = read_otherwise_meaning(schema);
-  for (const std::string& words : {narrow_meaning(model), separation_meaning(model)})
+  for (const std::string& words :
+       {narrow_meaning(model), separation_meaning(model), dispersion_meaning(model)})
     if (!words.empty()) other.insert(0, words + (other.empty() ? "" : " "));
   std::string out = other.empty() ? std::string(interval_meaning_of(schema))
                                   : "95 % intervals include privacy noise and sampling. " + other;

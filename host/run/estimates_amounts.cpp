@@ -245,7 +245,9 @@ class CountScores {
       (found < scores.sum.trace() ? low : high) = middle;
     }
     law_ = WeightedCounts(largest, low);
+    if (!answers.weighted && answers.rows_of_person <= 1) dispersion_ = low;
   }
+  [[nodiscard]] double dispersion() const { return dispersion_; }
 
   // That error's covariance [k x k]: each level's along its average row.
   [[nodiscard]] MatrixXd covariance(const VectorXd& omega,
@@ -311,6 +313,7 @@ class CountScores {
   double cap_;
   WeightedCounts law_;
   double shift_ = 0;  // of predictors, by the rows' exposures
+  double dispersion_ = 0;
 };
 
 struct Posterior {
@@ -480,6 +483,7 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   out.feature_means = answers.means.empty() ? values_of(features.means) : answers.means;
   if (schema.intercept) out.feature_means.back() = 1;
   out.feature_deviations = values_of(features.deviations);
+  if (counts) out.count_dispersion = rounded_estimate(counts->dispersion());
   if (!all_finite(out.means[0]) || !all_finite(out.covariance) || !all_finite(out.feature_means))
     return {};
   return out;

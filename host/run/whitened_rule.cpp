@@ -131,7 +131,10 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       outputs_(problem.outputs),
       rows_(problem.most_weight_up()),
       intercept_(problem.intercept),
-      curvature_noise_(curvature_deviation_up(settings, who, largest_trace(problem), 0)),
+      // Who asks for moments alone asks for no curvature.
+      curvature_noise_(constants_.rare > 0 && settings.curvature_share > 0
+                           ? curvature_deviation_up(settings, who, largest_trace(problem), 0)
+                           : 0),
       metric_(std::move(start)),
       plain_(std::move(plain)),
       clip_(settings.first_clip),

@@ -470,6 +470,18 @@ TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
               AllOf(HasSubstr("The classes nearly separate"), Not(HasSubstr("94 to 100"))));
 }
 
+// Four fifths of the counts 0 and the others of mean 5: 0.00 for 1.04, held in 0 of 6 tables.
+TEST(IntervalMeaning, OfCountsThatSpreadFarPromisesNoCoverage) {
+  LinearModel model = support::effects_model();
+  model.schema.label = Count{{0, 20}};
+  model.estimates->count_dispersion = 3;
+  EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("On simulated tables they held"));
+  model.estimates->count_dispersion = 20;
+  EXPECT_THAT(interval_meaning_of(model, 1),
+              AllOf(HasSubstr("the mean and about 20 times its square"),
+                    Not(HasSubstr("they held")), HasSubstr("as two classes")));
+}
+
 // A range 2,000 times the deviation: no interval of its effect held it, of the others' half did.
 TEST(IntervalMeaning, OfNumbersThatNoiseHidesInASmallPartOfTheRangePromisesNoCoverage) {
   LinearModel model = support::effects_model();

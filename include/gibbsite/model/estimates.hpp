@@ -42,6 +42,10 @@ struct Estimates {
   /// k of rows whose people nobody named: the sample's part is that of k rows that are all alike. 1
   /// of people, of a row each, and in files from before it was counted.
   std::uint64_t rows_alike = 1;
+  /// How far counts spread beyond Poisson's law: their variance is mean + count_dispersion mean^2,
+  /// by the scores' answered second moments. 0 of other labels, where rows count by weights or
+  /// people, and in older files.
+  double count_dispersion = 0;
 
   /// Estimate of c . theta, for c [K x d]: the mean of the mixture and its quantiles. Each half h
   /// of the interval becomes sqrt(h^2 + sum_j c_j^2 further_j^2), but extends no further than the
