@@ -26,7 +26,7 @@ bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made);
 /// Warns that the rows are few for intervals beside the automatic curves that the plan has chosen.
 void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const Schema& chosen,
                          const Plan& made, const Note& warn);
-/// All that there is to say of a plan: of its budget, few rows, wide curves and small counts.
+/// All that there is to say of a plan: of its budget, few rows and wide curves.
 void warn_of_plan(const PlannedFit& fit, const Note& warn);
 /// All that there is to say of a fit before it runs, but for rows of a person that nobody counts:
 /// what warn_of_plan says, and of a run time that depends on the rows.
