@@ -38,11 +38,12 @@ ArrowType decimal_type(std::string_view format) {
 
 /// A sparse union of types that are read, which are numbered from 0.
 ArrowType mixed_type(const ArrowSchema& schema) {
-  ArrowType out{Kind::mixed, 1, 0, {}, 1, {}};
-  std::string format = "+us:";
+  const auto none = refused_type("a union", "a sparse one of plain types");
   // The type names its members: a count that is not theirs may lead behind the last one.
   if (schema.n_children != std::ranges::count(std::string_view(schema.format), ',') + 1)
-    throw MalformedArrow{"a union of more or fewer columns than its type names"};
+    return none;
+  ArrowType out{Kind::mixed, 1, 0, {}, 1, {}};
+  std::string format = "+us:";
   const auto is_read = [](const ArrowType& type) { return type.kind < Kind::mixed; };
   for (std::int64_t k = 0; k < schema.n_children && schema.children != nullptr; ++k) {
     const ArrowSchema* const member = schema.children[k];
@@ -50,9 +51,7 @@ ArrowType mixed_type(const ArrowSchema& schema) {
     format += fmt::format("{}{}", k == 0 ? "" : ",", k);
     out.members.push_back(member->dictionary != nullptr ? ArrowType() : arrow_type(*member));
   }
-  return format == schema.format && std::ranges::all_of(out.members, is_read)
-             ? out
-             : refused_type("a union", "a sparse one of plain types");
+  return format == schema.format && std::ranges::all_of(out.members, is_read) ? out : none;
 }
 
 /// What lies in the buffer, or null where there is nothing to lie.

@@ -335,7 +335,8 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
 // several times what there is: the path would stand still on its way. Then steps are of less
 // curvature, early gradients, far off, count less, also those before, and damping may go back.
 void WhitenedRule::look_for_rare_class(double curvature) {
-  if (!(curvature + overshoot * curvature_noise_ < constants_.rare * rows_)) return;
+  const bool rare = curvature + overshoot * curvature_noise_ < constants_.rare * rows_;
+  if (constants_.rare == 0 || !rare) return;
   constants_.least_curvature = constants_.rare * (rare_least_curvature / rare_curvature);
   constants_.recency = 2;
   constants_.by_step = true;
