@@ -16,6 +16,8 @@
 namespace gibbsite {
 namespace {
 
+constexpr std::string_view fence = "\x60\x60\x60";  // of a block of commands
+
 struct TemplateLine {
   std::size_t number = 0;  // in the file, from 1
   std::string text;
@@ -212,7 +214,7 @@ class Writer {
     while (const auto text = line(prefix)) {
       if (text->find_first_not_of(' ') == std::string::npos) {
         ++at_;
-      } else if (text->starts_with("```")) {
+      } else if (text->starts_with(fence)) {
         commands(prefix);
       } else if (!small && text->starts_with(">")) {
         blocks(">");
@@ -234,7 +236,7 @@ class Writer {
 
   [[nodiscard]] static bool begins_block(const std::string& text) {
     return text.find_first_not_of(' ') == std::string::npos || text.starts_with("#") ||
-           text.starts_with(">") || text.starts_with("```") || text.starts_with(item_mark);
+           text.starts_with(">") || text.starts_with(fence) || text.starts_with(item_mark);
   }
 
   // What comes after a mark, whose last space may be gone.
@@ -265,7 +267,7 @@ class Writer {
     page_.put("<pre>");
     for (bool first = true; const auto text = line(prefix); first = false) {
       ++at_;
-      if (text->starts_with("```")) break;
+      if (text->starts_with(fence)) break;
       page_.put("{}{}", Markup{first ? "" : "\n"}, Markup{inlined(*text, true)});
     }
     page_.put("</pre>\n");
