@@ -38,7 +38,7 @@ ArrowType decimal_type(std::string_view format) {
 
 /// A sparse union of types that are read, which are numbered from 0.
 ArrowType mixed_type(const ArrowSchema& schema) {
-  const auto none = refused_type("a union", "a sparse one of plain types");
+  ArrowType none = refused_type("a union", "a sparse one of plain types");
   // The type names its members: a count that is not theirs may lead behind the last one.
   if (schema.n_children != std::ranges::count(std::string_view(schema.format), ',') + 1)
     return none;

@@ -349,7 +349,7 @@ class Slope {
       rows *= more;
       H += u.dot(information.matrix * u) * rows;
       const MatrixXd uu = u * u.transpose();
-      beside_.push_back(rows - u.dot(rows * u) * uu);
+      beside_.emplace_back(rows - u.dot(rows * u) * uu);
       variances_.push_back(u.dot(information.error(uu) * u));
     }
     H = symmetric(H);
