@@ -275,7 +275,8 @@ class Writer {
 
   void heading_line(const std::string& text) {
     const std::size_t level = std::min(text.find_first_not_of('#'), text.size());
-    std::string title = text.substr(std::min(level + 1, text.size()));
+    std::string title =
+        text.substr(text.find_first_not_of(' ', level) == level + 1 ? level + 1 : level);
     std::string id;
     if (const std::size_t at = title.rfind(" {#");
         title.ends_with('}') && at != std::string::npos) {
@@ -347,13 +348,17 @@ class Writer {
   }
 
   // A title, with nothing raised and no link.
+  // The end of the name in braces that begins there; `at` where none does.
+  [[nodiscard]] static std::size_t end_of_name(const std::string& text, std::size_t at) {
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string::npos;
+    return end == std::string::npos ? at : end;
+  }
   [[nodiscard]] std::string plain(const std::string& text) const {
     std::string out;
     for (std::size_t at = 0; at < text.size(); ++at) {
       if (text[at] == '\\' && at + 1 < text.size()) {
         out += text[++at];
-      } else if (text[at] == '{') {
-        const std::size_t end = text.find('}', at);
+      } else if (const std::size_t end = end_of_name(text, at); end > at) {
         out += value_of(text.substr(at + 1, end - at - 1));
         at = end;
       } else {
@@ -382,9 +387,8 @@ class Writer {
     };
     for (std::size_t at = 0; at < text.size(); ++at) {
       const bool code = !open.empty() && open.back() == "code";
-      if (text[at] == '{') {
+      if (const std::size_t end = end_of_name(text, at); end > at) {
         flush();
-        const std::size_t end = text.find('}', at);
         out += escaped_html(value_of(text.substr(at + 1, end - at - 1)));
         at = end;
       } else if (text[at] == '\\' && at + 1 < text.size() && !(literal && text[at + 1] != '{')) {

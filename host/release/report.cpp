@@ -205,6 +205,11 @@ std::string report_of(const ReleaseOfKind& release, const json& file, const std:
   open_page(out, (c.is_void() ? "Void. " : "") + made.title);
   if (c.is_void()) void_line(out);
   out.put("{}", made.body);
+  // A template may leave out what says that its words are not the program's.
+  if (edited && made.body.text.find(page.texts.at("template_digest")) == std::string::npos)
+    out.put(
+        "<p class=\"note\">The words of this page were edited; digest of their template: {}.</p>\n",
+        page.texts.at("template_digest"));
   return closed(out);
 }
 

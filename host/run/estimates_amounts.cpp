@@ -33,7 +33,7 @@ constexpr double least_part = 0.005;      // of a matrix, as a part of its publi
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
-constexpr double most_dispersion = 20;
+constexpr double most_dispersion = 20, least_dispersion = 0.01;
 constexpr double largest_counted = 500;  // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
@@ -237,16 +237,12 @@ class CountScores {
     if (schema.offset_bound() > 0) find_shift(rare, answers);
     // With weights or people J adds up squares of what rows count, so it says of the dispersion
     // less than there is.
-    double low = 0, high = most_dispersion;
-    for (int halving = 0; halving < 25; ++halving) {
-      const double middle = (low + high) / 2;
-      const WeightedCounts law(largest, middle);
-      const double found = rows_ * trace(law, rare, &Slope::square);
-      (found < scores.sum.trace() ? low : high) = middle;
-    }
-    law_ = WeightedCounts(largest, low);
-    if (!answers.weighted && answers.rows_of_person <= 1) dispersion_ = low;
+    law_ = WeightedCounts(largest, found_dispersion(scores.sum.trace(), rare, largest));
+    const double noise = scores.deviation * std::sqrt(static_cast<double>(lambda_.size()));
+    if (!answers.weighted && answers.rows_of_person <= 1)
+      dispersion_ = found_dispersion(scores.sum.trace() - 2 * noise, rare, largest);
   }
+  // What is more than noise makes of it.
   [[nodiscard]] double dispersion() const { return dispersion_; }
 
   // That error's covariance [k x k]: each level's along its average row.
@@ -282,6 +278,17 @@ class CountScores {
   }
   [[nodiscard]] Slope slope_of_others(const WeightedCounts& law) const {
     return law.slope(mean_.dot(last_) + shift_, deviation(last_, 0), cap_);
+  }
+  // With which the law's scores have that trace of their second moments.
+  [[nodiscard]] double found_dispersion(double scores, const std::vector<RareLevel>& rare,
+                                        double largest) const {
+    double low = 0, high = most_dispersion;
+    for (int halving = 0; halving < 25; ++halving) {
+      const double middle = (low + high) / 2;
+      const double found = rows_ * trace(WeightedCounts(largest, middle), rare, &Slope::square);
+      (found < scores ? low : high) = middle;
+    }
+    return low;
   }
   // Exposures are no part of a row, so what they do to the mean is what the answered information
   // says: the one shift with which that of the law has its trace.
@@ -483,7 +490,8 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   out.feature_means = answers.means.empty() ? values_of(features.means) : answers.means;
   if (schema.intercept) out.feature_means.back() = 1;
   out.feature_deviations = values_of(features.deviations);
-  if (counts) out.count_dispersion = rounded_estimate(counts->dispersion());
+  if (counts && counts->dispersion() > least_dispersion)
+    out.count_dispersion = rounded_estimate(counts->dispersion());
   if (!all_finite(out.means[0]) || !all_finite(out.covariance) || !all_finite(out.feature_means))
     return {};
   return out;

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/format_message.hpp"
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/data/dataset.hpp"
 #include "gibbsite/run/look.hpp"
 
 namespace gibbsite {
@@ -90,6 +93,22 @@ PlannedEvaluation::PlannedEvaluation(const std::string& text, std::string source
   static_cast<void>(bins_of(request_.bins.value_or(least_evaluation_bins)));
   static_cast<void>(
       planned(request_.rows_cap.value_or(std::min(budget_.rows_per_person, most_rows)), budget_));
+}
+
+void PlannedEvaluation::require_read(const Dataset& data) const {
+  const auto numbers = [](const Schema& schema) {  // columns that become features
+    std::vector<std::tuple<std::string, double, double, std::vector<std::string>>> out;
+    for (const Column& c : schema.columns)
+      if (c.type == ColumnType::number || c.type == ColumnType::category)
+        out.emplace_back(c.name, c.lo, c.hi, c.levels);
+    return out;
+  };
+  const Schema &own = model().schema, &read = data.schema;
+  if (numbers(own) == numbers(read) && class_names(own.label) == class_names(read.label)) return;
+  throw BadInput(Field{"data"},
+                 "was read by another schema than the model's: by other ranges, levels or classes "
+                 "its figures would be those of other rows",
+                 "read the table with the model's own schema");
 }
 
 void PlannedEvaluation::warn_of_void(const Note& warn) const {

@@ -28,6 +28,8 @@ constexpr double overshoot = 2, damped = 1.5;
 // Parts of phi: the curvature below which one of two classes is rare, and the least that is taken
 // then. Found on simulated tables (bench/results/rare-classes-2026-11-29.md).
 constexpr double rare_curvature = 0.16, rare_least_curvature = 0.1;
+// N/d from which on. Below, noise is what a path that forgets its first gradients would have most.
+constexpr double least_rare_signal = 60;
 constexpr int fits = 12;
 constexpr double first_part = 0.5;  // of a public center, where the path begins
 
@@ -139,6 +141,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       plain_(std::move(plain)),
       clip_(settings.first_clip),
       public_(std::move(center)) {
+  if (signal_per_feature(problem, who, settings.query_mu) < least_rare_signal) constants_.rare = 0;
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
 }

@@ -137,7 +137,7 @@ __all__ = [
     "verify",
 ]
 
-for _name in ("draw_in_ball", "fit", "fit_covariance", "fit_family", "fit_network", "select"):
+for _name in ("draw_in_ball", "fit", "fit_covariance", "fit_family", "fit_network", "release_evaluation", "select"):
     globals()[_name] = entering(globals()[_name])
 for _name in ("column_guarantee", "plan_covariance", "plan_family", "plan_network", "read_table", "verify"):
     globals()[_name] = one_line(globals()[_name])

@@ -34,6 +34,7 @@ EvaluationRelease evaluate_privately(const Release& release, const Dataset& data
   require_private_run(run);
   const PlannedEvaluation planned(to_json(release).dump(2) + "\n", "model", request);
   require_same_features(planned.model(), data);
+  planned.require_read(data);
   const HistogramPlan plan = planned.plan(data.rows());
   warn_of([&](const Note& warn) {
     planned.warn_of_void(warn);

@@ -43,8 +43,8 @@ struct Estimates {
   /// of people, of a row each, and in files from before it was counted.
   std::uint64_t rows_alike = 1;
   /// How far counts spread beyond Poisson's law: their variance is mean + count_dispersion mean^2,
-  /// by the scores' answered second moments. 0 of other labels, where rows count by weights or
-  /// people, and in older files.
+  /// by the scores' answered second moments less two deviations of their noise. 0 of other labels,
+  /// where rows count by weights or people, and in older files.
   double count_dispersion = 0;
 
   /// Estimate of c . theta, for c [K x d]: the mean of the mixture and its quantiles. Each half h

@@ -12,6 +12,8 @@
 
 namespace gibbsite {
 
+struct Dataset;
+
 /// What is asked of a released evaluation.
 struct EvaluationRequest {
   double epsilon = 1;
@@ -32,6 +34,9 @@ class PlannedEvaluation {
 
   /// By its schema the table is read (release/predict.hpp, reading_to_evaluate).
   [[nodiscard]] const LinearModel& model() const { return release_.model(); }
+  /// Throws BadInput unless the rows were read by that schema: by its columns, ranges, levels and
+  /// label.
+  void require_read(const Dataset& data) const;
   /// Warns that no certificate covers what a void model tells of these rows.
   void warn_of_void(const Note& warn) const;
   /// The plan for a table of so many rows, by public numbers. Throws BadInput if the cap does not
