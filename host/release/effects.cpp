@@ -279,7 +279,7 @@ constexpr double separated_spread = 6.5;
 // With four fifths of the counts 0, the others of mean 5, an effect of 1.04 came out at 0, was held
 // in 2 of 16 simulated tables, and 20 was found; with gamma's shape 1, where they held, 1.8 to 3.2.
 std::string dispersion_meaning(const LinearModel& model) {
-  constexpr double much = 5;
+  constexpr double much = 3;
   if (!model.estimates || !(model.estimates->count_dispersion >= much)) return "";
   return fmt::format(
       "The counts spread far beyond Poisson's law (variance: the mean and about {:.2g} times its "

@@ -474,7 +474,7 @@ TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
 TEST(IntervalMeaning, OfCountsThatSpreadFarPromisesNoCoverage) {
   LinearModel model = support::effects_model();
   model.schema.label = Count{{0, 20}};
-  model.estimates->count_dispersion = 3;
+  model.estimates->count_dispersion = 2;
   EXPECT_THAT(interval_meaning_of(model, 1), HasSubstr("On simulated tables they held"));
   model.estimates->count_dispersion = 20;
   EXPECT_THAT(interval_meaning_of(model, 1),
