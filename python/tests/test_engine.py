@@ -224,6 +224,12 @@ def test_figures_that_may_be_published(data, schema, tmp_path):
             gibbsite.release_evaluation(release, data, epsilon=2.0, **given)
     with pytest.warns(UserWarning, match="epsilon"):
         gibbsite.release_evaluation(release, data, epsilon=20.0)
+    # Rows read by another schema would be charged for and certified as what they are not.
+    other = gibbsite.read_array(*rows(), gibbsite.Schema.parse(TOML.replace("[0, 1]", "[0, 2]")))
+    before = (tmp_path / "l").read_bytes()
+    with pytest.raises(gibbsite.BadInput, match="data: was read by another schema"):
+        gibbsite.release_evaluation(release, other, epsilon=0.01, ledger=str(tmp_path / "l"))
+    assert (tmp_path / "l").read_bytes() == before
 
 
 def test_the_report_takes_an_edited_template(data, schema, tmp_path):
@@ -232,7 +238,7 @@ def test_the_report_takes_an_edited_template(data, schema, tmp_path):
     words.write_text("# Our model of {label}\n\n{promise}\n")
     page = release.report(words)
     assert "<h1>Our model of " in page and "Differential" not in page.split("<h1>")[0]
-    assert page != release.report()
+    assert page != release.report() and "The words of this page were edited" in page
     words.write_text("# Our model\n\n{labels}\n")
     with pytest.raises(gibbsite.BadInput, match=r"mine.md:3: \{labels\} is no name"):
         release.report(template=words)
