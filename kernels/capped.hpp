@@ -62,11 +62,13 @@ struct CappedDerivative {
       }
     }
     const double weight = held_weight(cap, limit);
-    if (largest_count > 0) {
-      const WeightedScore weighted =
-          count_score(derivative, label, loss.second_derivative(logit, label), cap, largest_count);
-      if (counts) curvature += weighted.curvature * weight;
-      return weighted.score * weight;
+    if constexpr (!std::is_same_v<Loss, logistic_by_label>) {
+      if (largest_count > 0) {
+        const WeightedScore weighted = count_score(
+            derivative, label, loss.second_derivative(logit, label), cap, largest_count);
+        if (counts) curvature += weighted.curvature * weight;
+        return weighted.score * weight;
+      }
     }
     if (counts && std::fabs(derivative) < cap)
       curvature += loss.second_derivative(logit, label) * weight;
