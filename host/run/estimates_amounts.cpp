@@ -227,29 +227,29 @@ class CountScores {
  public:
   CountScores(const AnsweredScores& answers, const AnsweredMoments& scores, const VectorXd& mean,
               const std::vector<RareLevel>& rare, const Schema& schema)
-      : rows_(answers.rows),
+      : rare_(rare),
+        rows_(answers.rows),
+        largest_(number_of(schema.label)->hi),
         mean_(mean),
         lambda_(answers.lambda),
         last_(answers.points.back()),
         cap_(std::min(1.0, answers.clip / std::sqrt(lambda_.sum()))),
-        law_(number_of(schema.label)->hi, 0) {
-    const double largest = number_of(schema.label)->hi;
-    if (schema.offset_bound() > 0) find_shift(rare, answers);
+        law_(largest_, 0) {
+    if (schema.offset_bound() > 0) find_shift(answers);
     // With weights or people J adds up squares of what rows count, so it says of the dispersion
     // less than there is.
-    law_ = WeightedCounts(largest, found_dispersion(scores.sum.trace(), rare, largest));
+    law_ = WeightedCounts(largest_, found_dispersion(scores.sum.trace()));
     const double noise = scores.deviation * std::sqrt(static_cast<double>(lambda_.size()));
     if (!answers.weighted && answers.rows_of_person <= 1)
-      dispersion_ = found_dispersion(scores.sum.trace() - 2 * noise, rare, largest);
+      dispersion_ = found_dispersion(scores.sum.trace() - 2 * noise);
   }
   // What is more than noise makes of it.
   [[nodiscard]] double dispersion() const { return dispersion_; }
 
   // That error's covariance [k x k]: each level's along its average row.
-  [[nodiscard]] MatrixXd covariance(const VectorXd& omega,
-                                    const std::vector<RareLevel>& rare) const {
+  [[nodiscard]] MatrixXd covariance(const VectorXd& omega) const {
     MatrixXd out = MatrixXd::Zero(omega.size(), omega.size());
-    for (const RareLevel& level : rare) {
+    for (const RareLevel& level : rare_) {
       const double beyond = slope_of(law_, level, omega).beyond;
       out += std::pow(rows_ * level.count * beyond, 2) * level.row * level.row.transpose();
     }
@@ -280,33 +280,31 @@ class CountScores {
     return law.slope(mean_.dot(last_) + shift_, deviation(last_, 0), cap_);
   }
   // With which the law's scores have that trace of their second moments.
-  [[nodiscard]] double found_dispersion(double scores, const std::vector<RareLevel>& rare,
-                                        double largest) const {
+  [[nodiscard]] double found_dispersion(double scores) const {
     double low = 0, high = most_dispersion;
     for (int halving = 0; halving < 25; ++halving) {
       const double middle = (low + high) / 2;
-      const double found = rows_ * trace(WeightedCounts(largest, middle), rare, &Slope::square);
+      const double found = rows_ * trace(WeightedCounts(largest_, middle), &Slope::square);
       (found < scores ? low : high) = middle;
     }
     return low;
   }
   // Exposures are no part of a row, so what they do to the mean is what the answered information
   // says: the one shift with which that of the law has its trace.
-  void find_shift(const std::vector<RareLevel>& rare, const AnsweredScores& answers) {
+  void find_shift(const AnsweredScores& answers) {
     double least = -6, most = 0;
     for (int halving = 0; halving < 25; ++halving) {
       shift_ = (least + most) / 2;
-      const double found = rows_ * trace(law_, rare, &Slope::curvature, answers.information_bound);
+      const double found = rows_ * trace(law_, &Slope::curvature, answers.information_bound);
       (found < answers.information.trace() ? least : most) = shift_;
     }
   }
   // The mean of a row's squared score, or of its curvature times its squared norm, less what a
   // bound takes: rare levels' rows are longer, and so weigh less.
-  [[nodiscard]] double trace(const WeightedCounts& law, const std::vector<RareLevel>& rare,
-                             double Slope::*what,
+  [[nodiscard]] double trace(const WeightedCounts& law, double Slope::*what,
                              double bound = std::numeric_limits<double>::infinity()) const {
     double others = lambda_.sum(), out = 0;
-    for (const RareLevel& level : rare) {
+    for (const RareLevel& level : rare_) {
       const double square = level.count * level.square;
       others -= square;
       out += square * std::min(1.0, bound / level.square) * (slope_of(law, level, last_).*what);
@@ -315,7 +313,8 @@ class CountScores {
     return out + others * (slope_of_others(law).*what);
   }
 
-  double rows_;
+  const std::vector<RareLevel>& rare_;
+  double rows_, largest_;
   VectorXd mean_, lambda_, last_;
   double cap_;
   WeightedCounts law_;
@@ -346,16 +345,14 @@ class Slope {
     H = of_all * information.matrix;
     for (const RareLevel& level : rare) {
       const VectorXd u = level.direction.normalized();
-      const double along = u.dot(level.row), more = (level.unweighted - 1) * (1 - level.share);
-      squared += more * u * u.transpose();
-      if (!(along * along > 0)) continue;
-      MatrixXd rows = level.row * level.row.transpose() / (along * along);
-      rows += (MatrixXd(answers.lambda.asDiagonal()) -
-               u.dot(answers.lambda.cwiseProduct(u)) * u * u.transpose()) /
-              (along * along);
-      rows *= more;
-      H += u.dot(information.matrix * u) * rows;
       const MatrixXd uu = u * u.transpose();
+      const double along = u.dot(level.row), more = (level.unweighted - 1) * (1 - level.share);
+      squared += more * uu;
+      if (!(along * along > 0)) continue;
+      const MatrixXd spread =
+          MatrixXd(answers.lambda.asDiagonal()) - u.dot(answers.lambda.cwiseProduct(u)) * uu;
+      const MatrixXd rows = more / (along * along) * (level.row * level.row.transpose() + spread);
+      H += u.dot(information.matrix * u) * rows;
       beside_.emplace_back(rows - u.dot(rows * u) * uu);
       variances_.push_back(u.dot(information.error(uu) * u));
     }
@@ -418,7 +415,7 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
     const double turn = vv.diagonal().dot(answers.lambda) / 4;
     const double slope = counts ? std::max(bend * bend, turn) : bend * bend;
     noise = known + of_scores.error(vv) + slope * (H * vv * H);
-    if (counts) noise += counts->covariance(out.mean, rare);
+    if (counts) noise += counts->covariance(out.mean);
   }
   return out;
 }

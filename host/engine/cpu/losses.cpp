@@ -343,17 +343,23 @@ HWY_INLINE hn::Vec<D> Hold(D d, size_t begin, size_t end, const float* HWY_RESTR
   }
   return sum;
 }
+// The sum of what of(d, begin, end) gives in lanes, for the rows that fill lanes and for the rest.
 template <class F>
-HWY_INLINE double HoldAll(size_t count, const float* cap, double limit, double* r, double* w,
-                          const F& curvature) {
+HWY_INLINE double SumInLanes(size_t count, const F& of) {
   const Full<double> d;
   const Narrow<double> one;
   const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = Hold(d, 0, whole, cap, limit, r, w, hn::Zero(d),
-                        [&](size_t i, auto size) HWY_ATTR { return curvature(d, i, size); });
-  const auto rest = Hold(one, whole, count, cap, limit, r, w, hn::Zero(one),
-                         [&](size_t i, auto size) HWY_ATTR { return curvature(one, i, size); });
+  const auto sum = of(d, size_t{0}, whole);
+  const auto rest = of(one, whole, count);
   return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+}
+template <class F>
+HWY_INLINE double HoldAll(size_t count, const float* cap, double limit, double* r, double* w,
+                          const F& curvature) {
+  return SumInLanes(count, [&](auto d, size_t begin, size_t end) HWY_ATTR {
+    return Hold(d, begin, end, cap, limit, r, w, hn::Zero(d),
+                [&](size_t i, auto size) HWY_ATTR { return curvature(d, i, size); });
+  });
 }
 
 // weighted_score of `count` derivatives r in their place, their curvatures in w; gives the sum of
@@ -385,12 +391,9 @@ HWY_INLINE hn::Vec<D> Weigh(D d, size_t begin, size_t end, const float* HWY_REST
 }
 double WeighAll(size_t count, const float* cap, const float* factor, double limit, double* r,
                 double* w) {
-  const Full<double> d;
-  const Narrow<double> one;
-  const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = Weigh(d, 0, whole, cap, factor, limit, r, w, hn::Zero(d));
-  const auto rest = Weigh(one, whole, count, cap, factor, limit, r, w, hn::Zero(one));
-  return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+  return SumInLanes(count, [&](auto d, size_t begin, size_t end) HWY_ATTR {
+    return Weigh(d, begin, end, cap, factor, limit, r, w, hn::Zero(d));
+  });
 }
 
 // count_score of derivatives r of counts up to N in their place, times the held_weight; second
@@ -429,12 +432,9 @@ HWY_INLINE hn::Vec<D> WeighCounts(D d, size_t begin, size_t end, const RowTarget
 }
 double WeighAllCounts(const RowTargets& targets, size_t count, const float* cap,
                       const ScoreLimits& limits, double* r, double* w) {
-  const Full<double> d;
-  const Narrow<double> one;
-  const size_t whole = count / hn::Lanes(d) * hn::Lanes(d);
-  const auto sum = WeighCounts(d, 0, whole, targets, cap, limits, r, w);
-  const auto rest = WeighCounts(one, whole, count, targets, cap, limits, r, w);
-  return hn::GetLane(hn::SumOfLanes(d, sum)) + hn::GetLane(rest);
+  return SumInLanes(count, [&](auto d, size_t begin, size_t end) HWY_ATTR {
+    return WeighCounts(d, begin, end, targets, cap, limits, r, w);
+  });
 }
 
 // f'' of a loss whose slope is free, from its size: of huber 1, of pseudo-huber (1 - f'^2)^(3/2).

@@ -210,12 +210,9 @@ class CudaEngine final : public SteppingRows, public GpuShare {
    public:
     Capped(CudaEngine& engine, MatrixView<const double> P, const ScoreLimits& limits,
            std::uint64_t id)
-        : engine_(engine),
-          of_{id,
-              P.cols,
-              {P.data, P.data + P.rows * P.cols},
-              limits,
-              counts_of(engine.loss(), limits)} {}
+        : engine_(engine), of_{id, P.cols, {P.data, P.data + P.rows * P.cols}, limits} {
+      of_.limits.largest_count = counts_of(engine.loss(), limits);
+    }
     // The GPU has no kernel for it: the host answers from its own rows, once in a run.
     void information_between(std::span<const double> theta, ClassPair pair,
                              MatrixView<double> out) override {

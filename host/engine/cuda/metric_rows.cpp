@@ -271,7 +271,7 @@ double MetricRows::capped_gradient(const CapsOf& of, std::span<const double> the
         .leaf_rows = plan_.leaf_rows,
         .loss = loss_,
         .limit = of.limits.information,
-        .largest_count = of.largest_count});
+        .largest_count = of.limits.largest_count});
     tree.close();
   });
   device_.copy_out(Queue::compute, sum.data(), bytes_of(tree.total()), (d + 1) * sizeof(double));

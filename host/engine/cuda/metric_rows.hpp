@@ -30,8 +30,7 @@ struct CapsOf {
   std::uint64_t id = 0;  ///< which caps these are, from 1
   std::size_t k = 0;
   std::vector<double> P;  ///< [d x k]
-  ScoreLimits limits;
-  double largest_count = 0;  ///< counts_of the loss and the limits
+  ScoreLimits limits;     ///< with the counts_of its loss
 };
 
 class MetricRows {
