@@ -118,7 +118,7 @@ std::string class_table(const ClassesEvaluation& e, const Schema& schema) {
 }
 
 // What the screen shows of each kind, `beside` that of the fit without privacy, if any.
-std::vector<std::vector<std::string>> head(const auto& result, const auto* beside) {
+std::vector<std::vector<std::string>> shared_lines(const auto& result, const auto* beside) {
   std::vector<std::vector<std::string>> lines{
       {fmt::format("{} rows", human_count(static_cast<double>(result.rows))), "this model",
        "majority class"},
@@ -133,7 +133,7 @@ std::vector<std::vector<std::string>> head(const auto& result, const auto* besid
 }
 
 std::string screen(const Evaluation& result, const Evaluation* beside, const Schema& schema) {
-  std::vector<std::vector<std::string>> lines = head(result, beside);
+  std::vector<std::vector<std::string>> lines = shared_lines(result, beside);
   lines.push_back({"AUC", area(result.auc), ""});
   if (beside != nullptr) lines.back().push_back(area(beside->auc));
   return fmt::format("{}\n{}\n{}", table(lines), table(confusion_lines(result, schema)),
@@ -142,7 +142,7 @@ std::string screen(const Evaluation& result, const Evaluation* beside, const Sch
 
 std::string screen(const ClassesEvaluation& result, const ClassesEvaluation* beside,
                    const Schema& schema) {
-  std::vector<std::vector<std::string>> lines = head(result, beside);
+  std::vector<std::vector<std::string>> lines = shared_lines(result, beside);
   lines.push_back({"AUC, mean of the classes", area(result.mean_auc), ""});
   if (beside != nullptr) lines.back().push_back(area(beside->mean_auc));
   return fmt::format("{}\n{}\n{}\nOf the class predicted:\n{}", table(lines),
