@@ -151,13 +151,13 @@ void require_release(const json& object, const std::string& source) {
   if (!is_release(object)) throw BadInput(no_release(object, source));
 }
 
-std::string text_of(const std::string& path) {
+std::string text_of(const std::string& path, const char* hint) {
   std::error_code unknown;
   const std::filesystem::file_status status = std::filesystem::status(path, unknown);
   if (status.type() == std::filesystem::file_type::not_found)
-    throw BadInput(path + ": there is no such file; give the path of a model file that fit wrote");
+    throw BadInput(FilePosition{path}, "there is no such file", hint);
   if (std::filesystem::is_directory(status))
-    throw BadInput(path + ": is a folder; give a model file that fit wrote");
+    throw BadInput(FilePosition{path}, "is a folder", hint);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw BadInput(path + ": cannot be read; check its permissions");
   std::ostringstream text;

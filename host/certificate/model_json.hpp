@@ -103,8 +103,8 @@ bool is_file_digest(std::string_view text);
 
 /// parse_release_json, and that its digest is that of its contents. Throws BadInput when it is not.
 nlohmann::json untouched_json(const std::string& text, const std::string& source);
-/// All of a file. Throws BadInput where it cannot be read.
-std::string text_of(const std::string& path);
+/// All of a file. Throws BadInput where it cannot be read; `hint` says what to give in its place.
+std::string text_of(const std::string& path, const char* hint = "give a model file that fit wrote");
 
 /// The fields of a label beside its name, as the schema's object has them.
 nlohmann::json label_fields(const Label& label);

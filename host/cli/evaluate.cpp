@@ -200,9 +200,7 @@ struct EvaluateCommand {
     network.require_absent(model, !report.empty());
     const LinearModel linear = parse_release(text, model).model();
     const Label& label = linear.schema.label;
-    if (threshold && !is<TwoClasses>(label))
-      throw BadInput(not_of_label("--threshold", model, label));
-    if (threshold) require_between(*threshold, 0, 1, "--threshold");
+    static_cast<void>(decision_threshold(threshold, label, model));
     if (!report.empty()) {
       require_one_process("--report: this page");
       require_reportable(text);

@@ -127,12 +127,13 @@ void add_network_to(CLI::App& app, PlanArguments& plan) {
   add_count(app, "--parents", plan.parents,
             fmt::format("--structure private: most parents of a column; default {}, with "
                         "--mechanism counts or trimmed {}",
-                        tree_limits.parents, StructureLimits{}.parents));
+                        tree_limits(1).parents, StructureLimits{}.parents));
   add_count(
       app, "--cells", plan.cells,
-      fmt::format("--structure private: most cells of a column's table, or of a clique; default "
-                  "{}, with --mechanism counts or trimmed {}",
-                  tree_limits.cells, StructureLimits{}.cells));
+      fmt::format(
+          "--structure private: most cells of a column's table, or of a clique; default "
+          "{} to {}, the fewer the more columns there are, with --mechanism counts or trimmed {}",
+          tree_limits(most_network_columns).cells, tree_limits(1).cells, StructureLimits{}.cells));
 }
 
 std::string people_words(const Schema& columns) {

@@ -47,11 +47,11 @@ struct PredictCommand {
     }
     const Label& label = linear.schema.label;
     const bool of_classes = is<Classes>(label), of_amounts = number_of(label) != nullptr;
-    if ((of_classes && threshold) || (of_amounts && (probabilities || threshold))) {
-      throw BadInput(not_of_label(of_amounts && probabilities ? "--probabilities" : "--threshold",
-                                  model, label));
+    if (of_amounts && probabilities) {
+      throw BadInput(fmt::format("--probabilities: {} predicts {} and no class; leave it out",
+                                 model, to_string(kind_of(label))));
     }
-    if (threshold) require_between(*threshold, 0, 1, "--threshold");
+    const double least = decision_threshold(threshold, label, model);
     ReadOptions reading = reading_to_predict();
     if (unseen == Unseen::refuse) reading.unreadable = ReadOptions::Unreadable::refused;
     const Dataset data = table.read(linear.schema, reading);
@@ -90,8 +90,7 @@ struct PredictCommand {
         ends(end, i, true);
         return;
       }
-      const std::size_t place =
-          of_classes ? likeliest(row) : (row[0] >= threshold.value_or(0.5) ? 1U : 0U);
+      const std::size_t place = of_classes ? likeliest(row) : (row[0] >= least ? 1U : 0U);
       fmt::format_to(end, "{}", names[place]);
       for (std::size_t k = 0; k < row.size() && (probabilities || intervals); ++k) {
         fmt::format_to(end, ",{:.6g}", row[k]);

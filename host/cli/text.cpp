@@ -139,16 +139,6 @@ std::string wrapped_lines(const std::string& text) {
   return out;
 }
 
-std::string not_of_label(std::string_view option, std::string_view model, const Label& label) {
-  return is<Classes>(label)
-             ? fmt::format(
-                   "{}: {} is of several classes, and the likeliest is predicted; leave it "
-                   "out",
-                   option, model)
-             : fmt::format("{}: {} predicts {} and no class; leave it out", option, model,
-                           to_string(kind_of(label)));
-}
-
 std::string interactions_words(const Schema& schema) {
   std::string out;
   for (const Interaction& interaction : schema.interactions) {

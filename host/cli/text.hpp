@@ -41,9 +41,6 @@ std::string wrapped(const std::string& text);
 /// Lines of more than 120 columns wrapped one by one, the others as they are: pages quote these.
 std::string wrapped_lines(const std::string& text);
 
-/// The error of an option that has no meaning with such a label.
-std::string not_of_label(std::string_view option, std::string_view model, const Label& label);
-
 /// "4,526 rows, 9 features, ...": the public problem in one line.
 std::string describe(const Problem& constants, const Budget& budget);
 /// "curves: 6 columns of 12 knots each\n" of those that the schema `asked` left to the plan; empty

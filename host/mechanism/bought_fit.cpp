@@ -143,11 +143,12 @@ BoughtFitPlan split_by_epsilon(BoughtFitPlan out, double z, const NoiseCost& noi
 }  // namespace
 
 NoiseCost largest_fit_noise_up(const LargestFit& fit) {
-  if (fit.columns >
-      0) {  // tree_numbers: of every column its levels, of every pair within the limit
-    const auto K = static_cast<double>(std::min(fit.columns, most_network_columns));
-    const auto levels = static_cast<double>(most_network_levels),
-               cells = static_cast<double>(tree_limits.cells);
+  // tree_numbers: of every column its levels, of every pair within the limit. Fewer columns than
+  // are asked about have a wider limit, and yet fewer numbers.
+  if (fit.columns > 0) {
+    const std::uint64_t columns = std::min(fit.columns, most_network_columns);
+    const auto K = static_cast<double>(columns), levels = static_cast<double>(most_network_levels),
+               cells = static_cast<double>(tree_limits(columns).cells);
     return noise_cost_up(AnsweredNoise{K * levels + K * (K - 1) / 2 * (1 + cells)}, 1);
   }
   const auto d = static_cast<double>(most_bought_features(fit)),

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "gibbsite/core/human_count.hpp"
 #include "mechanism/candidates.hpp"
@@ -36,21 +35,6 @@ constexpr Curve measured_from_few{{{1, 0.27},
                                    {80, 0.983},
                                    {160, 0.994},
                                    {320, 0.997}}};
-// The part of the AUC's gain over one half that is kept, at N/d times the evenness, if 0.2 % of the
-// rows are positive: the means of 12 tables. Some keep all of it, and some nothing at any budget
-// that was tried.
-constexpr Curve measured_rare{{{1, 0.26},
-                               {2, 0.31},
-                               {5, 0.44},
-                               {10, 0.54},
-                               {20, 0.68},
-                               {40, 0.69},
-                               {80, 0.79},
-                               {160, 0.79},
-                               {320, 0.79}}};
-// Down to a share of 1 % the curve of like classes holds at N/d times the evenness.
-constexpr double evenness_of_like = 0.0396, evenness_of_rare = 0.007984;
-
 const Curve& curve(bool from_few) { return from_few ? measured_from_few : measured; }
 
 // What a row's slope and curvature are on average, where nothing is known but public numbers.
@@ -116,28 +100,17 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem) {
          is_two_class_logistic(problem.loss) && gains_by_small_budget(problem);
 }
 
-namespace {
-
-double kept_at(const Curve& points, double signal) {
-  if (!(signal > points.front().signal)) {
-    return points.front().kept * std::clamp(signal / points.front().signal, 0.0, 1.0);
-  }
-  const auto after =
-      std::ranges::find_if(points, [&](const Measured& point) { return point.signal >= signal; });
+double kept_share(double signal, bool from_few, double evenness) {
+  const Curve& points = curve(from_few);
+  const double of_labels = signal * evenness;
+  if (!(of_labels > points.front().signal))
+    return points.front().kept * std::clamp(of_labels / points.front().signal, 0.0, 1.0);
+  const auto after = std::ranges::find_if(
+      points, [&](const Measured& point) { return point.signal >= of_labels; });
   if (after == points.end()) return points.back().kept;
   const Measured &b = *after, &a = *(after - 1);
-  return a.kept + (b.kept - a.kept) * std::log(signal / a.signal) / std::log(b.signal / a.signal);
-}
-
-}  // namespace
-
-double kept_share(double signal, bool from_few, double evenness) {
-  const double of_labels = signal * evenness, like = kept_at(curve(from_few), of_labels);
-  if (evenness >= evenness_of_like) return like;
-  const double rareness = std::clamp(
-      std::log(evenness_of_like / evenness) / std::log(evenness_of_like / evenness_of_rare), 0.0,
-      1.0);
-  return like + rareness * (std::min(like, kept_at(measured_rare, of_labels)) - like);
+  return a.kept +
+         (b.kept - a.kept) * std::log(of_labels / a.signal) / std::log(b.signal / a.signal);
 }
 
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
@@ -145,16 +118,6 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
   Problem one = problem;
   one.rows = 1;
   const double of_one = signal_per_feature(one, who, mu);
-  if (evenness < 1) {
-    double low = 0, high = measured.back().signal / evenness;
-    if (kept_share(high, from_few, evenness) < share)
-      return std::numeric_limits<double>::infinity();
-    for (int halving = 0; halving < 100; ++halving) {
-      const double middle = (low + high) / 2;
-      (kept_share(middle, from_few, evenness) < share ? low : high) = middle;
-    }
-    return std::ceil(high / of_one);
-  }
   const Curve& points = curve(from_few);
   const auto after =
       std::ranges::find_if(points, [&](const Measured& point) { return point.kept >= share; });
@@ -163,7 +126,7 @@ double rows_to_keep(double share, const Problem& problem, const Neighbors& who, 
     const Measured &b = *after, &a = *(after - 1);
     signal = a.signal * std::pow(b.signal / a.signal, (share - a.kept) / (b.kept - a.kept));
   }
-  return std::ceil(signal / of_one);
+  return std::ceil(signal / (of_one * evenness));
 }
 
 double expected_coefficient_noise(const Whitened& settings, const Problem& problem,

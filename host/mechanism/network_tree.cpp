@@ -27,6 +27,12 @@ double noise_up(const Wide& change, const Wide& mu) { return round_up(change / m
 
 }  // namespace
 
+StructureLimits tree_limits(std::size_t columns) {
+  constexpr std::uint64_t in_all = 4'000'000, least = 20'000, most = 400'000;
+  return {.parents = 10,
+          .cells = std::clamp(in_all / std::max<std::uint64_t>(columns, 1), least, most)};
+}
+
 std::vector<std::array<std::uint32_t, 2>> scored_pairs(const NetworkProblem& problem) {
   std::vector<std::array<std::uint32_t, 2>> out;
   const std::vector<std::uint64_t>& levels = problem.levels;

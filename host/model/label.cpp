@@ -1,9 +1,12 @@
 #include "gibbsite/model/label.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "gibbsite/core/error.hpp"
 #include "gibbsite/core/overloaded.hpp"
 #include "gibbsite/model/losses/weighted.hpp"
 
@@ -26,6 +29,22 @@ std::vector<std::string> class_names(const Label& label) {
                                [](const Classes& several) { return several.names; },
                                [](const NumberLabel&) { return Names{}; }},
                     label);
+}
+
+double decision_threshold(std::optional<double> given, const Label& label,
+                          std::string_view source) {
+  if (!given) return 0.5;
+  if (!is<TwoClasses>(label)) {
+    throw BadInput(
+        Field{"threshold"},
+        is<Classes>(label)
+            ? fmt::format("{} is of several classes, and the likeliest is predicted", source)
+            : fmt::format("{} predicts {} and no class", source, to_string(kind_of(label))),
+        "leave it out");
+  }
+  if (!(*given >= 0 && *given <= 1))
+    throw BadInput(Field{"threshold"}, fmt::format("must be from 0 to 1, got {}", *given));
+  return *given;
 }
 
 std::span<const double> class_weights(const Label& label) {

@@ -276,15 +276,15 @@ std::string held_meaning(const Schema& schema) {
 // Where scores spread this far noise hides how far, and estimates may be too small.
 constexpr double separated_spread = 6.5;
 
-// With four fifths of the counts 0, the others of mean 5, an effect of 1.04 came out at 0, was held
-// in 2 of 16 simulated tables, and 20 was found; with gamma's shape 1, where they held, 1.8 to 3.2.
+// With four fifths of the counts 0, the others of mean 5, 20 was found, and a rare level's effect
+// of 1.04 came out at 0; with gamma's shape 1 1.8 to 3.2 was found.
 std::string dispersion_meaning(const LinearModel& model) {
   constexpr double much = 3;
   if (!model.estimates || !(model.estimates->count_dispersion >= much)) return "";
   return fmt::format(
       "The counts spread far beyond Poisson's law (variance: the mean and about {:.2g} times its "
-      "square), and large ones are held: effects of levels that a tenth of the rows or fewer have are "
-      "much too small, whatever their intervals say. Where most counts are 0, fit whether there are any "
+      "square), and large ones are held: such counts do not tell the effects of levels that a tenth of the "
+      "rows or fewer have, and these intervals are as wide. Where most counts are 0, fit whether there are any "
       "as two classes.",
       model.estimates->count_dispersion);
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
@@ -382,15 +381,10 @@ DeploymentAbout parse_about(const std::string& text, const std::string& source) 
 }
 
 DeploymentAbout read_about(const std::string& path) {
-  std::error_code unknown;
-  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
-  const char* const hint =
-      "give a TOML file with what the curator says of the release (docs/how-to/report.md)";
-  if (status.type() == std::filesystem::file_type::not_found)
-    throw BadInput(FilePosition{path}, "there is no such file", hint);
-  if (std::filesystem::is_directory(status))
-    throw BadInput(FilePosition{path}, "is a folder", hint);
-  return parse_about(text_of(path), path);
+  return parse_about(
+      text_of(path,
+              "give a TOML file with what the curator says of the release (docs/how-to/report.md)"),
+      path);
 }
 
 Entry registry_entry(const std::string& text, const std::string& source,

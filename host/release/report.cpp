@@ -248,7 +248,13 @@ std::string read_html_report(const std::string& path) { return html_report(text_
 
 ReportTemplate default_report_template() { return {report_template_text, "report.md"}; }
 
-ReportTemplate read_report_template(const std::string& path) { return {text_of(path), path}; }
+ReportTemplate read_report_template(const std::string& path) {
+  std::string words = text_of(
+      path, "give an edited copy of the report's template (docs/reference/report-template.md)");
+  constexpr std::string_view mark = "\xef\xbb\xbf";  // which editors of some systems write first
+  if (words.starts_with(mark)) words.erase(0, mark.size());
+  return {std::move(words), path};
+}
 
 const TemplateNames& report_names() { return names(); }
 

@@ -34,7 +34,8 @@ constexpr double least_curvature = 1e-3;  // mean curvature of a row
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
-constexpr double largest_counted = 500;  // counts with a larger range are taken in coarser units
+constexpr double believed_dispersion = 3;  // twice that: most counts are 0 or held
+constexpr double largest_counted = 500;    // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
 double normal_density(double z) { return std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi); }
@@ -238,7 +239,9 @@ class CountScores {
     if (schema.offset_bound() > 0) find_shift(answers);
     // With weights or people J adds up squares of what rows count, so it says of the dispersion
     // less than there is.
-    law_ = WeightedCounts(largest_, found_dispersion(scores.sum.trace()));
+    const double found = found_dispersion(scores.sum.trace());
+    law_ = WeightedCounts(largest_, found);
+    unknown_ = std::clamp(found / believed_dispersion - 1, 0.0, 1.0);
     const double noise = scores.deviation * std::sqrt(static_cast<double>(lambda_.size()));
     if (!answers.weighted && answers.rows_of_person <= 1)
       dispersion_ = found_dispersion(scores.sum.trace() - 2 * noise);
@@ -246,11 +249,13 @@ class CountScores {
   // What is more than noise makes of it.
   [[nodiscard]] double dispersion() const { return dispersion_; }
 
-  // That error's covariance [k x k]: each level's along its average row.
+  // That error's covariance [k x k]: each level's along its average row. Of counts that spread as
+  // no such law says, the mean score of a level's rows may be any that its cap allows.
   [[nodiscard]] MatrixXd covariance(const VectorXd& omega) const {
     MatrixXd out = MatrixXd::Zero(omega.size(), omega.size());
     for (const RareLevel& level : rare_) {
-      const double beyond = slope_of(law_, level, omega).beyond;
+      const double beyond =
+          std::max(std::abs(slope_of(law_, level, omega).beyond), unknown_ * level.cap);
       out += std::pow(rows_ * level.count * beyond, 2) * level.row * level.row.transpose();
     }
     return out;
@@ -320,6 +325,7 @@ class CountScores {
   WeightedCounts law_;
   double shift_ = 0;  // of predictors, by the rows' exposures
   double dispersion_ = 0;
+  double unknown_ = 0;  // part of a cap
 };
 
 struct Posterior {

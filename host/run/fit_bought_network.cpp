@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,17 +27,17 @@ namespace {
 // The fewest and the most numbers that some schema leads to are planned for before any is asked.
 void require_network_of_any_schema(const BoughtFitPlan& plan, const PlanRequest& request,
                                    bool weighted) {
-  constexpr std::uint64_t widest_pair = 141;  // 141^2 <= tree_limits.cells
-  static_assert(widest_pair * widest_pair <= tree_limits.cells);
-  static_assert(20 * most_network_levels <= tree_limits.cells);
   const std::uint64_t most = std::min(plan.problem.columns, most_network_columns);
+  const auto widest_pair =
+      static_cast<std::uint64_t>(std::sqrt(static_cast<double>(tree_limits(most).cells)));
   for (const auto& levels :
-       {std::vector<std::uint64_t>{2}, std::vector<std::uint64_t>{20, most_network_levels},
+       {std::vector<std::uint64_t>{2},
+        std::vector<std::uint64_t>{tree_limits(2).cells / most_network_levels, most_network_levels},
         std::vector<std::uint64_t>(most, widest_pair)}) {
     if (levels.size() > most) continue;
     const NetworkProblem problem{.rows = plan.problem.rows,
                                  .levels = levels,
-                                 .limits = tree_limits,
+                                 .limits = tree_limits(levels.size()),
                                  .weighted = weighted,
                                  .rows_of_person = plan.problem.rows_of_person};
     static_cast<void>(gibbsite::plan(request, problem, plan.fit));

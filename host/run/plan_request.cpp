@@ -552,7 +552,7 @@ NetworkProblem network_problem(const PlanRequest& request, const Schema& columns
       is_private(request) || (!request.structure && (is_tree || (is_auto && !columns.network)));
   if (chosen) {
     if (is_auto || is_tree) {
-      out.limits = tree_limits;
+      out.limits = tree_limits(out.levels.size());
       require_counted_once(request);
     }
     if (request.parents) out.limits.parents = *request.parents;

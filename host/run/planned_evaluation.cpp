@@ -75,10 +75,7 @@ PlannedEvaluation::PlannedEvaluation(const std::string& text, std::string source
       request_(request),
       budget_(evaluation_budget(request)),
       release_(evaluated_release(text, source_)) {
-  if (request_.threshold && is<Classes>(model().schema.label))
-    throw BadInput(Field{"threshold"},
-                   fmt::format("{} is of several classes, and the likeliest is predicted", source_),
-                   "leave it out");
+  static_cast<void>(decision_threshold(request_.threshold, model().schema.label, source_));
   const auto file = nlohmann::json::parse(text);
   const Verification check = verify(file);
   // A void model is as public as another: its noise guards the people that it was fitted to.

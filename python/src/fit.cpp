@@ -550,37 +550,39 @@ void bind_release(nb::module_& m) {
           "Raises BadInput if the model has no intervals (docs/theory/intervals.md).")
       .def(
           "evaluate",
-          [](const Release& r, const nb::object& given, double threshold) {
+          [](const Release& r, const nb::object& given, std::optional<double> threshold) {
             if (!nb::isinstance<Dataset>(given))
               throw nb::type_error(
                   "data: must be a gibbsite.Dataset; read it with its label: "
                   "gibbsite.read_arrow(frame, release.schema), or read_table of a file");
-            require_between(threshold, 0, 1, "threshold");
-            return evaluation_of(r.model(), *nb::cast<const Dataset*>(given), threshold);
+            return evaluation_of(
+                r.model(), *nb::cast<const Dataset*>(given),
+                decision_threshold(threshold, r.model().schema.label, "the model"));
           },
-          "data"_a, "threshold"_a = 0.5,
-          nb::sig("def evaluate(self, data: Dataset, threshold: float = 0.5) -> dict"),
+          "data"_a, "threshold"_a = nb::none(),
+          nb::sig("def evaluate(self, data: Dataset, threshold: float | None = None) -> dict"),
           "Returns the scores of predictions on labeled rows, as `gibbsite evaluate --json` prints "
           "them, as a dict. PRIVATE: it reads the labels.\n"
           "\n"
           "Classes: rows, accuracy, log_loss (nats per row), auc, majority, classes, confusion [K, "
           "K] (rows of class i predicted to be of k), precision and recall [K], calibration (of each "
           "tenth of the probability rows, predicted, found); of several auc is the mean of "
-          "auc_by_class [K]. NaN if there are no rows. threshold, between 0 and 1: the least probability for which "
-          "the positive of two classes is predicted. Amounts: rows, rmse, mae, r2; counts also "
+          "auc_by_class [K]. NaN if there are no rows. threshold, from 0 to 1, by default 0.5: the least probability "
+          "for which the positive of two classes is predicted. Amounts: rows, rmse, mae, r2; counts also "
           "deviance. Raises BadInput if data has no labels.")
       .def(
           "curator_report",
-          [](const Release& r, const Dataset& data, double threshold, const std::string& table) {
+          [](const Release& r, const Dataset& data, std::optional<double> threshold,
+             const std::string& table) {
             require_same_features(r.model(), data);
             if (!data.labeled()) throw BadInput("data: has no labels; read it with them");
-            require_between(threshold, 0, 1, "threshold");
+            const double least = decision_threshold(threshold, r.model().schema.label, "the model");
             const nb::gil_scoped_release unlocked;
             return curator_report(to_json(r).dump(), "model", data,
                                   non_private_fit(data, r.model().loss),
-                                  {.threshold = threshold, .table = table});
+                                  {.threshold = least, .table = table});
           },
-          "data"_a, "threshold"_a = 0.5, "table"_a = "",
+          "data"_a, "threshold"_a = nb::none(), "table"_a = "",
           "Returns the text of an HTML page for the curator (docs/how-to/report.md): ROC, "
           "calibration, confusion by threshold, errors, and what the reader changed, by column, "
           "beside the ordinary fit of the same rows. PRIVATE: it reads the rows, and no "

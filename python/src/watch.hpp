@@ -42,11 +42,14 @@ class Watch {
 
 /// work(watch) on a thread of its own, without the interpreter's lock. This thread looks at
 /// Python's signals ten times a second and calls progress(done, total) where it is not None; what
-/// either raises stops the work and is raised here once it has ended.
+/// either raises stops the work and is raised here once it has ended. Raises TypeError at once if
+/// progress is another thing.
 template <class Work>
 auto watched(const nb::object& progress, Work&& work) {
   using Result = std::invoke_result_t<Work, Watch&>;
   static_assert(!std::is_void_v<Result>);
+  if (!progress.is_none() && PyCallable_Check(progress.ptr()) == 0)
+    throw nb::type_error("progress: must be a function, or None");
   Watch watch;
   std::optional<Result> result;
   std::exception_ptr failed, raised;

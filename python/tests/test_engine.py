@@ -183,6 +183,8 @@ def test_predictions_and_scores(data, schema):
     assert high[:, 1].sum() == np.sum(p >= 0.9) < scores["confusion"][:, 1].sum()
     with pytest.raises(gibbsite.BadInput, match="threshold"):
         release.evaluate(data, 1.5)
+    assert release.evaluate(data, 0)["confusion"][:, 0].sum() == 0
+    assert release.evaluate(data, 1)["confusion"][:, 1].sum() == 0
     (intercept, slopes, exact), = release.original_units()
     assert exact and set(slopes) == {"age", "dose"}
 

@@ -86,7 +86,10 @@ TEST_F(ReportCli, TakesAnEditedTemplate) {
       gibbsite({"report", "m.json", "--template", "mine.md", "--out", "mine.md", "--force"}), 2,
       "mine.md");
   expect_error(gibbsite({"report", "m.json", "--template", "none.md", "--out", "f.html"}), 2,
-               "none.md");
+               "none.md: there is no such file; give an edited copy of the report's template");
+  folder.write("same.md", "\xef\xbb\xbf" + printed.out);  // a byte order mark is no word
+  ASSERT_EQ(gibbsite({"report", "m.json", "--template", "same.md", "--out", "t.html"}).status, 0);
+  EXPECT_EQ(folder.read("t.html"), plain);
   expect_error(gibbsite({"report"}), 2, "--model: is missing");
 }
 

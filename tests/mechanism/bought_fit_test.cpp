@@ -5,16 +5,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/mechanism/network_tree.hpp"
+#include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/mechanism/plan.hpp"
 #include "gibbsite/model/model.hpp"
 #include "gibbsite/privacy/gdp.hpp"
+#include "mechanism/network_tree.hpp"
 
 namespace gibbsite {
 namespace bought_fit_test {
@@ -93,6 +98,29 @@ TEST(BoughtFit, ScoresOfPeopleAreBoundedForEveryNumberOfClasses) {
     EXPECT_LE(noise.tv, bound.tv) << K;
     EXPECT_LE(noise.epsilon, bound.epsilon) << K;
     EXPECT_GT(noise.tv, largest_fit_noise_up({.outputs = K, .intervals = true}).tv) << K;
+  }
+}
+
+// Columns that are left out of a network widen the limit of the others' tables: their numbers are
+// fewer than those that are claimed for all that were asked about.
+TEST(BoughtFit, TablesOfFewerColumnsAreWithinTheClaimOfAll) {
+  for (std::uint64_t asked = 1; asked <= 220; ++asked) {
+    const NoiseCost bound = largest_fit_noise_up({.columns = asked});
+    for (const std::uint64_t left : {asked, asked - 1, asked / 2, asked / 10, std::uint64_t{10}}) {
+      if (left < 1 || left > std::min(asked, most_network_columns)) continue;
+      const StructureLimits limits = tree_limits(left);
+      std::uint64_t wide = 1;
+      while ((wide + 1) * (wide + 1) <= limits.cells) ++wide;
+      std::vector<std::uint64_t> mixed(left, limits.cells / most_network_levels);
+      mixed.front() = most_network_levels;
+      for (const auto& levels : {std::vector<std::uint64_t>(left, wide),
+                                 std::vector<std::uint64_t>(left, most_network_levels), mixed}) {
+        const double numbers = tree_numbers({.rows = 10'000, .levels = levels, .limits = limits});
+        const NoiseCost cost = noise_cost_up(AnsweredNoise{numbers}, 1);
+        EXPECT_LE(cost.tv, bound.tv) << asked << ' ' << left;
+        EXPECT_LE(cost.epsilon, bound.epsilon) << asked << ' ' << left;
+      }
+    }
   }
 }
 

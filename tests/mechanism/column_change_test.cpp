@@ -161,8 +161,8 @@ double tree_distance(const NetworkProblem& p, const NetworkTree& s, const Person
 TEST(ColumnChange, TreesWhateverIsChosen) {
   std::mt19937_64 random(2);
   for (int table = 0; table < 40; ++table) {
-    NetworkProblem p{.rows = 50, .levels = {}, .limits = tree_limits};
     const std::uint32_t columns = 1 + below(random, 4);
+    NetworkProblem p{.rows = 50, .levels = {}, .limits = tree_limits(columns)};
     for (std::uint32_t k = 0; k < columns; ++k) p.levels.push_back(1 + below(random, 3));
     const Neighbors who = neighbors_of(1 + below(random, 3), below(random, 2) == 0);
     NetworkTree s{.one_way_noise = 3};

@@ -25,7 +25,8 @@ using ::testing::ThrowsMessage;
 constexpr Neighbors replaced{}, added{.adjacency = Adjacency::add_remove};
 
 NetworkProblem problem_of(std::vector<std::uint64_t> levels, std::uint64_t rows = 1000) {
-  return {.rows = rows, .levels = std::move(levels), .limits = tree_limits};
+  const StructureLimits limits = tree_limits(levels.size());
+  return {.rows = rows, .levels = std::move(levels), .limits = limits};
 }
 
 using Row = std::vector<std::uint32_t>;

@@ -470,7 +470,7 @@ TEST(IntervalMeaning, OfClassesThatNearlySeparatePromisesNoCoverage) {
               AllOf(HasSubstr("The classes nearly separate"), Not(HasSubstr("94 to 100"))));
 }
 
-// Four fifths of the counts 0 and the others of mean 5: 0.00 for 1.04, held in 0 of 6 tables.
+// Four fifths of the counts 0 and the others of mean 5: 0.00 for 1.04.
 TEST(IntervalMeaning, OfCountsThatSpreadFarPromisesNoCoverage) {
   LinearModel model = support::effects_model();
   model.schema.label = Count{{0, 20}};

@@ -236,6 +236,22 @@ TEST(EstimatesOfAmounts, OfARareLevelKnowThatItsLargeCountsAreHeld) {
   }
 }
 
+// Counts of which most are 0 and the others are held say nothing of a rare level's effect, and its
+// interval says so; a number's is as narrow as before. (Planted: with negative binomial's error
+// alone the level's is 2 wide.)
+TEST(EstimatesOfAmounts, OfARareLevelWhoseCountsSpreadFarIsUnknown) {
+  const ClippedTable table(15);
+  const auto found = estimate_amounts(table.answers, table.scores, table.schema);
+  ASSERT_TRUE(found);
+  EXPECT_GT(found->count_dispersion, 6);
+  const EffectEstimate rare = feature_effect(*found, table.schema, 2);
+  EXPECT_LT(rare.lower, 0);
+  EXPECT_GT(rare.upper, table.effect);
+  EXPECT_GT(rare.upper - rare.lower, 6);
+  const EffectEstimate number = feature_effect(*found, table.schema, 0);
+  EXPECT_LT(number.upper - number.lower, 1);
+}
+
 // A limit leaves a third of a rare level's rows in the information, and their slopes whole: of
 // Poisson counts the estimate is the root, from either side of it, with the slopes' deviation.
 // (Planted: with its direction scaled in place of its rows added, it is off by a deviation.)

@@ -61,7 +61,7 @@ Dataset four_columns(std::size_t rows) {
 NetworkPlan plan_of(const Dataset& data, const Budget& budget = {1.0, 1e-6}) {
   NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
   if (budget.adjacency == Adjacency::add_remove) p.rows += 17;  // a cap
-  p.limits = tree_limits;
+  p.limits = tree_limits(p.levels.size());
   p.target = target_column(data.schema);
   return plan_network(p, budget);
 }
@@ -275,7 +275,7 @@ TEST(TreeRelease, TakesOddTables) {
   }
 }
 
-NetworkProblem problem_with_zeros(const Dataset& data, std::uint64_t cells = tree_limits.cells) {
+NetworkProblem problem_with_zeros(const Dataset& data, std::uint64_t cells = 20'000) {
   NetworkProblem p{.rows = data.rows(), .levels = network_levels(data.schema)};
   p.limits = {.parents = 10, .cells = cells};
   p.never = structural_zeros(data.schema);
@@ -669,7 +669,7 @@ TEST(TreeReach, HoldsWhateverTheModelLeavesOut) {
 // spare; planted, half of it does not.
 TEST(TreeReach, OfAScoreIsNoLargerThanItMustBe) {
   Dataset data = two_alike(2'000);
-  const NetworkProblem p{.rows = 2'000, .levels = {6, 6, 2}, .limits = tree_limits};
+  const NetworkProblem p{.rows = 2'000, .levels = {6, 6, 2}, .limits = tree_limits(3)};
   const LevelRows rows = levels_of(data.view(), level_columns(data.schema));
   const NetworkTree settings{.one_way_noise = 4, .score_noise = 20, .noise = 1e6};
   const ColumnList pair{0, 1};

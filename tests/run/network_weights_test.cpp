@@ -118,7 +118,7 @@ NetworkProblem problem_of(const Dataset& data, std::uint64_t k) {
   const bool people = data.schema.person() != nullptr;
   return {.rows = data.counted(),
           .levels = network_levels(data.schema),
-          .limits = tree_limits,
+          .limits = tree_limits(data.schema.columns.size()),
           .weighted = true,
           .rows_of_person = people ? k : 0};
 }
@@ -181,7 +181,7 @@ TEST(NetworkWeights, NeighborsMoveAnswersByAsMuchAsIsPaidFor) {
     }
   }
   // Without weights a column of one level does not move.
-  NetworkProblem constant{.rows = 5, .levels = {1, 1, 1, 1, 1, 1}, .limits = tree_limits};
+  NetworkProblem constant{.rows = 5, .levels = {1, 1, 1, 1, 1, 1}, .limits = tree_limits(6)};
   EXPECT_LT(one_way_change_up(constant, {}), std::sqrt(6.0));
   constant.weighted = true;
   EXPECT_GE(one_way_change_up(constant, {}), std::sqrt(6.0));
@@ -471,8 +471,10 @@ TEST(NetworkWeights, OfASurveyGiveItsSharesAtEpsilonOne) {
     file.close();
     const Dataset data =
         read_csv(folder.path("t.csv"), schema, {.labels = ReadOptions::Labels::optional});
-    const NetworkProblem p{
-        .rows = n, .levels = network_levels(schema), .limits = tree_limits, .weighted = true};
+    const NetworkProblem p{.rows = n,
+                           .levels = network_levels(schema),
+                           .limits = tree_limits(schema.columns.size()),
+                           .weighted = true};
     const NetworkRelease release =
         fit_network(data, plan_network(p, {1.0, 1e-6}), Key::from_seed(run));
     const auto share = [&](const std::string& question) {

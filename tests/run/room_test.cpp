@@ -78,7 +78,7 @@ TEST_F(Room, WhatIsSaidToFitFitsAndHardlyMoreDoes) {
 TEST_F(Room, OfNetworksAndFamiliesToo) {
   const Ledger ledger = made(2);
   const PlanRequest network{.model = network_model, .epsilon = 9, .delta = 1e-7};
-  const NetworkProblem tables{.rows = 5000, .levels = {2, 3, 4}, .limits = tree_limits};
+  const NetworkProblem tables{.rows = 5000, .levels = {2, 3, 4}, .limits = tree_limits(3)};
   const auto of_network = [&](double epsilon) {
     PlanRequest request = network;
     request.epsilon = epsilon;
@@ -143,7 +143,7 @@ TEST_F(Room, RowsOfAPersonThatNobodyCountsAreWarnedOf) {
   look_at(request, plan(request, complete(request, shares), budget_of(request)), nullptr, keep);
   expect_said("make sure that nobody has more");
   request.model = network_model;
-  NetworkProblem tables{.rows = 5000, .levels = {2, 3, 4}, .limits = tree_limits};
+  NetworkProblem tables{.rows = 5000, .levels = {2, 3, 4}, .limits = tree_limits(3)};
   look_at(request, plan(request, tables, budget_of(request)), nullptr, keep);
   expect_said("in the schema");
   tables.rows_of_person = 2;

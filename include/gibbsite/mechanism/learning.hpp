@@ -30,16 +30,15 @@ bool learns_from_few(const Mechanism& mechanism, const Problem& problem);
 /// The share of what a fit without privacy gains over always naming the commoner class that a fit
 /// in a private metric keeps at that N/d, in [0, 1]: the middle of 65 fits of 13 tables; of 28
 /// tables whose classes are of like size where it learns `from_few`. `evenness`, of two classes
-/// (least_evenness): below 1 it is the share of what the AUC gains over one half, measured down to
-/// a positive class of 0.2 % (experiments/measure-learning).
+/// (least_evenness): below 1 it is the share of what the AUC gains over one half, at N/d times the
+/// evenness, measured down to a positive class of 0.2 % (experiments/measure-learning).
 double kept_share(double signal_per_feature, bool from_few = false, double evenness = 1);
 
 /// Such a share in words: "about 70 %", "next to nothing".
 std::string kept_words(double share);
 
 /// How many rows, at the same mu, keep that share; `share` within those that were measured,
-/// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share; below 1 the result is
-/// infinite where no number of rows was seen to keep that share.
+/// (0.05, 0.997), else the nearest. Rounded up. `evenness` as of kept_share.
 double rows_to_keep(double share, const Problem& problem, const Neighbors& who, double mu,
                     bool from_few = false, double evenness = 1);
 

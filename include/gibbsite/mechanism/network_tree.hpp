@@ -32,8 +32,10 @@ struct NetworkTree {
   }
 };
 
-/// What a structure is chosen within where nothing is said: cliques of 11 columns.
-inline constexpr StructureLimits tree_limits{.parents = 10, .cells = 20'000};
+/// What a structure of so many columns is chosen within where nothing is said: cliques of 11
+/// columns, and of 4 million cells by the number of columns, 20,000 to 400,000. A fit takes time by
+/// cliques and their cells (docs/theory/network.md, "Size of cliques").
+StructureLimits tree_limits(std::size_t columns);
 
 /// Pairs of columns, ascending, whose table may be counted: each has two levels or more, and the
 /// table is within limits.cells. They follow from public numbers.

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -81,6 +82,11 @@ const NumberLabel* number_of(const Label& label);
 /// Names of the classes in the order of y: [negative_name(), positive] for two, all for several.
 /// Empty for amounts and counts.
 std::vector<std::string> class_names(const Label& label);
+
+/// The least probability for which the positive of two classes is predicted: `given`, or one half.
+/// Throws BadInput about `threshold` if it is outside [0, 1], or given where the label of `source`
+/// is another.
+double decision_threshold(std::optional<double> given, const Label& label, std::string_view source);
 
 /// Weights of the classes as in the schema; empty if all are equal, and for amounts and counts.
 std::span<const double> class_weights(const Label& label);
