@@ -99,13 +99,14 @@ gibbsite_status evaluated(const gibbsite_model* model, double threshold, char** 
     char*& out = out_given(json, "json");
     const gibbsite_model& by = given(model, "model");
     const LinearModel& of = rows_of(by).model();
-    require_between(threshold, 0, 1, Field{"threshold"});
+    const Label& label = of.schema.label;
+    const double least = is<TwoClasses>(label) ? decision_threshold(threshold, label, "model") : 0;
     ReadOptions options = reading_to_evaluate(of.schema);
     options.holds_people = true;
     Dataset data = read(of.schema, options);
     if (of.schema.person() != nullptr) data.hold_people(1);
     tell(by, data, true);
-    out = json_copied(to_json(evaluate_model(of, data, threshold), of.schema));
+    out = json_copied(to_json(evaluate_model(of, data, least), of.schema));
   });
 }
 

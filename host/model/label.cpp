@@ -43,8 +43,9 @@ double decision_threshold(std::optional<double> given, const Label& label,
         "leave it out");
   }
   if (!(*given >= 0 && *given <= 1))
-    throw BadInput(Field{"threshold"}, fmt::format("must be from 0 to 1, got {}", *given));
-  return *given;
+    throw BadInput(Field{"threshold"}, fmt::format("must be from 0 to 1, got {}", *given),
+                   "give a probability, or leave it out for one half");
+  return *given + 0.0;  // no -0
 }
 
 std::span<const double> class_weights(const Label& label) {

@@ -279,12 +279,12 @@ constexpr double separated_spread = 6.5;
 // With four fifths of the counts 0, the others of mean 5, 20 was found, and a rare level's effect
 // of 1.04 came out at 0; with gamma's shape 1 1.8 to 3.2 was found.
 std::string dispersion_meaning(const LinearModel& model) {
-  constexpr double much = 3;
+  constexpr double much = 5;  // from here on their intervals are widened
   if (!model.estimates || !(model.estimates->count_dispersion >= much)) return "";
   return fmt::format(
       "The counts spread far beyond Poisson's law (variance: the mean and about {:.2g} times its "
-      "square), and large ones are held: such counts do not tell the effects of levels that a tenth of the "
-      "rows or fewer have, and these intervals are as wide. Where most counts are 0, fit whether there are any "
+      "square), and large ones are held: such counts hardly tell the effects of levels that a tenth of "
+      "the rows or fewer have, so their intervals are wide and their estimates near 0. Where most counts are 0, fit whether there are any "
       "as two classes.",
       model.estimates->count_dispersion);
 }

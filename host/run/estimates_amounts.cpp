@@ -34,7 +34,9 @@ constexpr double least_curvature = 1e-3;  // mean curvature of a row
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
-constexpr double believed_dispersion = 3;  // twice that: most counts are 0 or held
+constexpr double believed_dispersion = 5;  // above it counts are not believed to be of such a law
+constexpr double law_error = 0.1;          // of a mean square that the law expects
+constexpr double telling = 1.5;            // times the mean square of Poisson's law at the former's
 constexpr double largest_counted = 500;    // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }
@@ -239,14 +241,18 @@ class CountScores {
     if (schema.offset_bound() > 0) find_shift(answers);
     // With weights or people J adds up squares of what rows count, so it says of the dispersion
     // less than there is.
-    const double found = found_dispersion(scores.sum.trace());
-    law_ = WeightedCounts(largest_, found);
-    unknown_ = std::clamp(found / believed_dispersion - 1, 0.0, 1.0);
+    law_ = WeightedCounts(largest_, found_dispersion(scores.sum.trace()));
+    // Scores of a small range tell next to nothing of the dispersion.
+    if (trace_with(believed_dispersion) < telling * trace_with(0)) return;
     const double noise = scores.deviation * std::sqrt(static_cast<double>(lambda_.size()));
+    const auto without_error = [&](double trace) {
+      return found_dispersion(trace / (1 + law_error));
+    };
+    unknown_ = std::clamp(without_error(scores.sum.trace()) / believed_dispersion - 1, 0.0, 1.0);
     if (!answers.weighted && answers.rows_of_person <= 1)
-      dispersion_ = found_dispersion(scores.sum.trace() - 2 * noise);
+      dispersion_ = without_error(scores.sum.trace() - 2 * noise);
   }
-  // What is more than noise makes of it.
+  // What is more than noise and the law's error make of it.
   [[nodiscard]] double dispersion() const { return dispersion_; }
 
   // That error's covariance [k x k]: each level's along its average row. Of counts that spread as
@@ -284,13 +290,16 @@ class CountScores {
   [[nodiscard]] Slope slope_of_others(const WeightedCounts& law) const {
     return law.slope(mean_.dot(last_) + shift_, deviation(last_, 0), cap_);
   }
-  // With which the law's scores have that trace of their second moments.
+  // The trace of second moments of scores of a law of that dispersion, and the dispersion with
+  // which they have that trace.
+  [[nodiscard]] double trace_with(double dispersion) const {
+    return rows_ * trace(WeightedCounts(largest_, dispersion), &Slope::square);
+  }
   [[nodiscard]] double found_dispersion(double scores) const {
     double low = 0, high = most_dispersion;
     for (int halving = 0; halving < 25; ++halving) {
       const double middle = (low + high) / 2;
-      const double found = rows_ * trace(WeightedCounts(largest_, middle), &Slope::square);
-      (found < scores ? low : high) = middle;
+      (trace_with(middle) < scores ? low : high) = middle;
     }
     return low;
   }

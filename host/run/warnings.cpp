@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -70,18 +69,15 @@ void warn_of_few_rows(const Plan& plan, const std::optional<PositiveShare>& shar
   if (!expected || !(expected->kept < too_little)) return;
   const double rows = rows_to_keep(enough, plan.problem, plan.budget.neighbors(), expected->mu,
                                    expected->from_few, expected->evenness);
-  const bool people = plan.problem.of_people();
-  const std::string more = std::isfinite(rows)
-                               ? fmt::format("{} {} would keep about {:.0f} %", human_count(rows),
-                                             people ? "people" : "rows", 100 * enough)
-                               : "of so rare a class tables keep less with any number of rows";
+  const char* const counted = plan.problem.of_people() ? "people" : "rows";
+  const bool one = plan.problem.rows == 1;
   warn(fmt::format(
       "{} {} few for {} at ε = {:.4g}: expect {} of what could be learned without "
-      "privacy; {}",
+      "privacy; {} {} would keep about {:.0f} %",
       human_count(static_cast<double>(plan.problem.rows)),
-      plan.problem.rows == 1 ? (people ? "person is" : "row is")
-                             : (people ? "people are" : "rows are"),
-      coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept), more));
+      one ? (plan.problem.of_people() ? "person is" : "row is") : fmt::format("{} are", counted),
+      coefficients_words(plan.problem), plan.budget.epsilon, kept_words(expected->kept),
+      human_count(rows), counted, 100 * enough));
 }
 
 bool curves_widen(const Schema& asked, const Schema& chosen, const Plan& made) {

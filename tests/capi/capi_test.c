@@ -294,6 +294,8 @@ static void test_rows(const char *data, const char *scratch) {
   OK(gibbsite_evaluate_file(model, path(data, "berkeley.csv"), 0.5, &text, &error));
   CHECK(strstr(text, "\"rows\": 4526") != NULL && strstr(text, "\"calibration\"") != NULL);
   gibbsite_free(text);
+  OK(gibbsite_evaluate_file(model, path(data, "berkeley.csv"), 0, &text, &error));
+  gibbsite_free(text);
   FAILS(gibbsite_evaluate_file(model, path(data, "berkeley.csv"), 1.5, &text, &error), GIBBSITE_BAD_INPUT, "threshold");
   FAILS(gibbsite_evaluate_arrow(model, &stream, 0.5, &text, &error), GIBBSITE_BAD_INPUT, "read before");
   gibbsite_free(values.values);

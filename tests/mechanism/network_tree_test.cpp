@@ -252,9 +252,9 @@ TEST(PairScore, IsExactOnItsGrid) {
 }
 
 TEST(ScoredPairs, AreThoseWithATableWithinTheLimits) {
-  NetworkProblem p = problem_of({2, 1, 150, 200});
+  NetworkProblem p = problem_of({2, 1, 600, 700});
   using Pairs = std::vector<std::array<std::uint32_t, 2>>;
-  EXPECT_EQ(scored_pairs(p), (Pairs{{0, 2}, {0, 3}}));  // 30,000 cells are too many
+  EXPECT_EQ(scored_pairs(p), (Pairs{{0, 2}, {0, 3}}));  // 420,000 cells are too many
   p.limits.cells = 200;
   EXPECT_EQ(scored_pairs(p), Pairs{});
   EXPECT_EQ(scored_pairs(problem_of({7})), Pairs{});
