@@ -277,7 +277,7 @@ std::string held_meaning(const Schema& schema) {
 constexpr double separated_spread = 6.5;
 
 // With four fifths of the counts 0, the others of mean 5, 20 was found, and a rare level's effect
-// of 1.04 came out at 0; with gamma's shape 1 1.8 to 3.2 was found.
+// of 1.04 came out at 0.
 std::string dispersion_meaning(const LinearModel& model) {
   constexpr double much = 5;  // from here on their intervals are widened
   if (!model.estimates || !(model.estimates->count_dispersion >= much)) return "";

@@ -241,9 +241,10 @@ TEST(EstimatesOfAmounts, OfARareLevelKnowThatItsLargeCountsAreHeld) {
 
 // Counts of which most are 0 and the others are held say nothing of a rare level's effect, and its
 // interval says so; a number's is as narrow as before. (Planted: with negative binomial's error
-// alone the level's is 2 wide.)
+// alone the level's is 0.8 wide.)
 TEST(EstimatesOfAmounts, OfARareLevelWhoseCountsSpreadFarIsUnknown) {
-  const ClippedTable table(1e-3, 0, 0.8);
+  ClippedTable table(1e-3, 0, 0.8);
+  table.scores.sum *= 1.6;  // beyond what a law of counts up to 10 has
   const auto found = estimate_amounts(table.answers, table.scores, table.schema);
   ASSERT_TRUE(found);
   EXPECT_GT(found->count_dispersion, 6);
