@@ -227,7 +227,8 @@ GIBBSITE_API gibbsite_status gibbsite_predict_arrow(const gibbsite_model *model,
 /* Scores predictions of rows that have labels, as JSON (`gibbsite evaluate --json`): of classes
    accuracy, log_loss, auc, confusion and more; of amounts rmse, mae, r2. PRIVATE: it reads the labels,
    and no certificate covers it. threshold, from 0 to 1: the least probability for which the
-   positive of two classes is predicted, such as 0.5; of other labels it has no meaning. Rows of one person count together as one. */
+   positive of two classes is predicted, such as 0.5; of other labels it has no meaning. Rows of one
+   person count together as one. */
 GIBBSITE_API gibbsite_status gibbsite_evaluate_file(const gibbsite_model *model, const char *path,
                                                     double threshold, char **json, char **error);
 GIBBSITE_API gibbsite_status gibbsite_evaluate_arrow(const gibbsite_model *model,

@@ -36,7 +36,7 @@ constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
 constexpr double believed_dispersion = 5;  // above it counts are not believed to be of such a law
 constexpr double law_error = 0.4;          // of a mean square that the law expects
-constexpr double telling = 2.2;            // times the mean square of Poisson's law at the former's
+constexpr double telling = 2.2;            // least mean square at believed_dispersion, in Poisson's
 constexpr double largest_counted = 500;    // counts with a larger range are taken in coarser units
 
 MatrixXd symmetric(const MatrixXd& M) { return 0.5 * (M + M.transpose()); }

@@ -26,8 +26,7 @@ struct LargestFit {
   std::uint64_t outputs = 1;  ///< classes, where there are several
   bool intervals = false;     ///< whether a share asks how sure the coefficients are
   bool weighed = false;       ///< rows have weights or people, so that intervals ask for scores
-  std::uint64_t columns =
-      0;  ///< above 0: a network-tree of so many asked about, within tree_limits
+  std::uint64_t columns = 0;  ///< above 0: asked about for a network-tree, within tree_limits
 };
 
 /// The features that a schema is cut to (fit_schema_of), whatever it says: most_metric_features,
