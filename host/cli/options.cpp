@@ -311,10 +311,6 @@ PlanOptions PlanArguments::plan_options() const {
   return plan_options_of(*this);
 }
 
-const Budget& largest_of(std::span<const Budget> budgets) {
-  return *std::ranges::max_element(budgets, {}, &Budget::epsilon);
-}
-
 void ShapeArguments::add_to(CLI::App& app) {
   table.add_to(app, false);
   app.add_option("--schema", schema, "public schema of the table (TOML)")->type_name("FILE");

@@ -93,9 +93,6 @@ struct PlanArguments : PlanRequest {
   [[nodiscard]] PlanOptions plan_options() const;
 };
 
-/// The budget of the largest epsilon, of at least one.
-const Budget& largest_of(std::span<const Budget> budgets);
-
 /// A table and its schema, or the public shape itself.
 struct ShapeArguments {
   TableArguments table;

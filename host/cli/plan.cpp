@@ -15,12 +15,13 @@
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/rounded_text.hpp"
 #include "gibbsite/data/schema_file.hpp"
-#include "gibbsite/mechanism/posterior_price.hpp"
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/privacy/rdp.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/transitions.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "gibbsite/run/planned_fit.hpp"
+#include "gibbsite/run/priced_posterior.hpp"
 #include "gibbsite/run/warnings.hpp"
 #include "gibbsite/speed/speed.hpp"
 #include "network.hpp"
@@ -161,62 +162,11 @@ struct PlanCommand {
           "as in 0.5");
     if (plan.rdp && epsilons.size() > 1)
       throw BadInput("--rdp: takes one --epsilon; plan each of several by itself");
-    const PlanArguments plan = request();
     if (asks_price()) return price();
-    std::vector<Budget> budgets;
-    if (plan.rho || plan.rdp) budgets.push_back(plan.budget());
-    for (const double epsilon : plan.rdp ? std::vector<double>{} : epsilons) {
-      PlanArguments one = plan;
-      one.epsilon = epsilon;
-      budgets.push_back(one.budget());
-    }
-    if (plan.model == network_model) return plan_of_network(budgets);
-    if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, budgets);
-    const PlanOptions plan_options = plan.plan_options();
-    const auto backend = make_backend("auto");
-    const std::optional<Schema> domain = schema_of_table();
-    FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const auto positive_share = positive_share_of(plan, space.label, domain ? &*domain : nullptr);
-    double entries = 0;  // of a row; of a table what it holds
-    const std::uint64_t rows = domain && !is_by_number()
-                                   ? rows_of_table(*domain, people_held(), &entries)
-                                   : shape.rows.value_or(0);
-    if (domain && !json)
-      fmt::print("{}{}{}", interactions_words(*domain), typical_words(*domain),
-                 plan.intervals ? wide_lines_words(*domain) : "");
-    std::string read_otherwise;
-    std::vector<Plan> plans;
-    for (const Budget& budget : budgets) {
-      if (domain) {
-        const Schema chosen = chosen_curves(plan, *domain, rows, budget);
-        if (!json && automatic_curves(*domain) > 0)
-          fmt::print("ε = {:.4g}: {}", budget.epsilon, curves_words(*domain, chosen));
-        space = chosen;
-        read_otherwise = read_otherwise_meaning(chosen);
-      }
-      plans.push_back(gibbsite::plan(plan, space, rows, budget));
-      if (domain)
-        warn_of_wide_curves(plan, *domain, chosen_curves(plan, *domain, rows, budget), plans.back(),
-                            warn);
-    }
-    const std::uint64_t planned = plans.front().problem.rows;
-    const TableShape table = domain && is_by_number() ? shape_of(*domain, planned)
-                             : domain                 ? shape_of_table(*domain, planned, entries)
-                             : nonzero
-                                 ? sparse_shape(space.features, planned,
-                                                static_cast<double>(*nonzero) + intercepts(space))
-                                 : dense_shape(space, planned);
-    warn_of_budget(largest_of(budgets), plans.front().problem.rows, warn);
-    for (const Plan& made : plans) warn_of_few_rows(made, positive_share, warn);
-    // The clock is for the screen: what is planned follows from public numbers alone.
-    StepTimer timer(*backend, table, loss_named(plans.front().problem.loss),
-                    {.seconds = measured_seconds});
-    const WorkTime time = measure_work(timer, plans.front().candidates, budgets.front().draws);
-    show(plans, time,
-         {domain ? label_unit(domain->label) : 0, plan_options, positive_share, read_otherwise});
-    if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
-      static_cast<void>(require_feasible(plans.front()));
-    }
+    const std::vector<PlanRequest> requests = one_of_each_budget(plan);
+    if (plan.model == network_model) return plan_of_network(requests);
+    if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, requests);
+    plan_of_rows(requests);
   }
 
  private:
@@ -286,7 +236,6 @@ struct PlanCommand {
     out.holds_people = true;
     return out;
   }
-  static double intercepts(const FeatureSpace& space) { return space.intercept ? 1 : 0; }
 
   // Where most numbers are 0 the schema says too much: then the time is of what the table holds.
   static TableShape shape_of_table(const Schema& domain, std::uint64_t rows, double entries) {
@@ -301,14 +250,76 @@ struct PlanCommand {
     return sparse_shape(by_schema.features(), rows, entries);
   }
 
-  // The options as `plan` takes them: a Rényi budget is one epsilon, of which `plan` knows.
-  [[nodiscard]] PlanArguments request() const {
-    PlanArguments out = plan;
-    if (plan.rdp) out.epsilon = epsilons.front();
+  // What is planned for: a table and its schema, a schema and a number of rows, or a shape alone.
+  struct TableToPlan {
+    std::optional<Schema> domain;
+    FeatureSpace space;
+    std::uint64_t rows = 0;
+    double entries = 0;  // of a row, that are not 0, of a table that was read
+  };
+  [[nodiscard]] TableToPlan table_to_plan() const {
+    TableToPlan out{.domain = schema_of_table()};
+    out.space = out.domain ? FeatureSpace(*out.domain) : shape.space(plan.model);
+    static_cast<void>(
+        positive_share_of(plan, out.space.label, out.domain ? &*out.domain : nullptr));
+    out.rows = out.domain && !is_by_number()
+                   ? rows_of_table(*out.domain, people_held(), &out.entries)
+                   : shape.rows.value_or(0);
     return out;
   }
 
-  void plan_of_network(const std::vector<Budget>& budgets) const {
+  // The shape that a run's time depends on.
+  [[nodiscard]] TableShape shape_in_time(const TableToPlan& of, std::uint64_t rows) const {
+    if (of.domain)
+      return is_by_number() ? shape_of(*of.domain, rows)
+                            : shape_of_table(*of.domain, rows, of.entries);
+    if (!nonzero) return dense_shape(of.space, rows);
+    return sparse_shape(of.space.features, rows,
+                        static_cast<double>(*nonzero) + (of.space.intercept ? 1 : 0));
+  }
+
+  void plan_of_rows(const std::vector<PlanRequest>& requests) const {
+    const PlanOptions plan_options = plan_options_of(requests.front());
+    const auto backend = make_backend("auto");
+    const TableToPlan of = table_to_plan();
+    const std::optional<Schema>& domain = of.domain;
+    if (domain && !json)
+      fmt::print("{}{}{}", interactions_words(*domain), typical_words(*domain),
+                 plan.intervals ? wide_lines_words(*domain) : "");
+    std::vector<PlannedFit> planned;
+    for (const PlanRequest& request : requests) {
+      const Budget budget = budget_of(request);
+      planned.push_back(domain ? planned_offers(request, *domain, of.rows, budget)
+                               : planned_offers(request, of.space, of.rows, budget));
+      if (domain && !json && automatic_curves(*domain) > 0)
+        fmt::print("ε = {:.4g}: {}", budget.epsilon, curves_words(*domain, *planned.back().chosen));
+    }
+    warn_of_plans(planned, warn);
+    std::vector<Plan> plans;
+    for (const PlannedFit& fit : planned) plans.push_back(fit.plan);
+    // The clock is for the screen: what is planned follows from public numbers alone.
+    StepTimer timer(*backend, shape_in_time(of, plans.front().problem.rows),
+                    loss_named(plans.front().problem.loss), {.seconds = measured_seconds});
+    const WorkTime time = measure_work(timer, plans.front().candidates, plans.front().budget.draws);
+    const PlannedFit& last = planned.back();
+    show(plans, time,
+         {domain ? label_unit(domain->label) : 0, plan_options, last.positive_share,
+          last.chosen ? read_otherwise_meaning(*last.chosen) : ""});
+    if (std::ranges::none_of(plans, [](const Plan& p) { return p.candidate().feasible; })) {
+      static_cast<void>(require_feasible(plans.front()));
+    }
+  }
+
+  // A Rényi budget is one epsilon.
+  [[nodiscard]] std::vector<PlanRequest> one_of_each_budget(PlanRequest request) const {
+    if (plan.rdp) request.epsilon = epsilons.front();
+    if (plan.rho || plan.rdp) return {request};
+    std::vector<PlanRequest> out(epsilons.size(), request);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i].epsilon = epsilons[i];
+    return out;
+  }
+
+  void plan_of_network(const std::vector<PlanRequest>& requests) const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
                                  shape.features    ? "--features"
@@ -338,10 +349,9 @@ struct PlanCommand {
                                    : shape.rows.value_or(plan.rows_cap.value_or(0));
     const NetworkProblem problem = network_problem(plan, domain, rows);
     std::vector<NetworkPlan> plans;
-    for (const Budget& budget : budgets) {
-      plans.push_back(gibbsite::plan(request(), problem, budget));
-    }
-    warn_of_budget(largest_of(budgets), problem.rows, warn);
+    for (const PlanRequest& request : requests)
+      plans.push_back(gibbsite::plan(request, problem, budget_of(request)));
+    warn_of_budget(largest_of(requests), problem.rows, warn);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const NetworkPlan& made : plans) {
@@ -355,35 +365,28 @@ struct PlanCommand {
     }
   }
 
-  [[nodiscard]] Neighbors who() const {
-    return {adjacency_from_string(plan.adjacency), plan.rows_per_person.value_or(1)};
-  }
-
-  void say_price(const PosteriorPrice& found, const std::string& of, double guess,
+  void say_price(const PricedPosterior& priced, const std::string& of,
                  const std::string& next) const {
-    const std::uint64_t draws = plan.draws.value_or(1);
-    const double mu = found.guarantee.mu;
     if (json) {
-      nlohmann::json out = {{"delta", found.delta}, {"draws", draws}};
-      out["epsilon"] = std::isfinite(found.epsilon) ? nlohmann::json(found.epsilon) : nullptr;
-      Guarantee::fields(found.guarantee,
-                        [&](const char* name, double value) { out[name] = value; });
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", price_json(priced).dump(2));
       return;
     }
-    const std::string what =
-        fmt::format("{} of {}", draws == 1 ? "A draw" : fmt::format("{} draws", draws), of);
+    const PosteriorPrice& found = priced.price;
+    const double mu = found.guarantee.mu;
+    const std::string what = fmt::format(
+        "{} of {}", priced.draws == 1 ? "A draw" : fmt::format("{} draws", priced.draws), of);
+    const char* const s = priced.draws == 1 ? "s" : "";
     if (!std::isfinite(found.epsilon)) {
-      fmt::print("{} cost{} more than ε = {:.4g} at δ = {:.4g}: nothing is promised.\n", what,
-                 draws == 1 ? "s" : "", most_epsilon, found.delta);
+      fmt::print("{} cost{} more than ε = {:.4g} at δ = {:.4g}: nothing is promised.\n", what, s,
+                 most_epsilon, found.delta);
       return;
     }
-    fmt::print("{} cost{} (ε, δ) = ({}, {}){}; best guess {:.1f} %.\n", what, draws == 1 ? "s" : "",
+    fmt::print("{} cost{} (ε, δ) = ({}, {}){}; best guess {:.1f} %.\n", what, s,
                text_up(found.epsilon), text_up(found.delta),
                mu > 0 ? fmt::format(", μ = {}, zCDP ρ = {}", text_up(mu),
                                     text_up(zero_concentrated_up(found.guarantee).rho))
                       : "",
-               guess);
+               priced.best_guess);
     if (mu > 0) {
       std::vector<std::vector<std::string>> lines{{"ε", "δ"}};
       for (const double part : {0.25, 0.5, 1.0, 1.5, 2.0}) {
@@ -396,66 +399,30 @@ struct PlanCommand {
     fmt::print("{}", next);
   }
 
-  // The least epsilon, of four digits and 0.001 at least, at which a fit draws from that posterior;
-  // 0 where none does.
-  [[nodiscard]] double epsilon_of_fit(const FeatureSpace& space, std::uint64_t rows,
-                                      const PosteriorPrice& found, double beta) const {
-    PlanArguments fitted = plan;
-    fitted.beta = beta;
-    const double least = std::max(found.epsilon, 1e-3);  // delta alone may pay for the draw
-    const double unit = std::pow(10.0, std::floor(std::log10(least)) - 3);
-    double steps = std::ceil(least / unit);
-    for (int attempt = 0; attempt < 12; ++attempt, steps = std::ceil(steps * 1.002)) {
-      fitted.epsilon = steps * unit;
-      if (!(*fitted.epsilon <= most_epsilon)) return 0;
-      const Plan made = gibbsite::plan(fitted, space, rows, fitted.budget());
-      const auto drawn = setting(made.candidate().mechanism, "beta");
-      if (made.candidate().feasible && drawn && *drawn == beta) return *fitted.epsilon;
-    }
-    return 0;
-  }
-
   void price() const {
     if (all || nonzero)
       throw BadInput(fmt::format("{}: has no meaning without a budget; leave it out",
                                  all ? "--all" : "--nonzero"));
-    const std::uint64_t draws = plan.draws.value_or(1);
     if (const auto kind = family_named(plan.model)) {
-      const FamilyProblem problem = problem_of_family(*kind);
-      const PosteriorPrice found = posterior_price(problem, who(), draws, *plan.delta);
-      const FamilyMechanism mechanism =
-          problem.trim
-              ? FamilyMechanism(TrimmedDraw{})
-              : ConjugateDraw{.epsilon = found.guarantee.epsilon0 / static_cast<double>(draws)};
-      return say_price(found,
+      return say_price(priced_posterior(plan, problem_of_family(*kind)),
                        fmt::format("the plain posterior of {}, every record whole,", plan.model),
-                       std::isfinite(found.epsilon)
-                           ? best_guess_percent(mechanism, problem, found.guarantee, draws)
-                           : 100,
                        "A smaller --epsilon of `fit` weighs records down, or the prior up.\n");
     }
     if (plan.model == network_model)
       throw BadInput("--epsilon: is missing, of networks no posterior has a price; give one");
-    static_cast<void>(plan.plan_options());
-    const std::optional<Schema> domain = schema_of_table();
-    const FeatureSpace space = domain ? FeatureSpace(*domain) : shape.space(plan.model);
-    const std::uint64_t rows =
-        domain && !is_by_number() ? rows_of_table(*domain, people_held()) : shape.rows.value_or(0);
-    const Problem problem = constants(plan, space, rows);
-    const double beta = plan.beta.value_or(1);
-    const PosteriorPrice found = posterior_price(problem, who(), draws, beta, *plan.delta);
-    const double epsilon =
-        std::isfinite(found.epsilon) ? epsilon_of_fit(space, rows, found, beta) : 0;
-    say_price(
-        found,
-        fmt::format("the posterior of {} at β = {:.4g} and prior precision {:.4g}", problem.loss,
-                    beta, *problem.prior_precision),
-        best_guess_percent(found.guarantee),
-        epsilon > 0 ? fmt::format("What computing it adds included, a fit needs\n  --beta {:.10g} "
-                                  "--prior-precision {:.10g} --epsilon {:.4g} --delta {:.4g}\n",
-                                  beta, *problem.prior_precision, epsilon, *plan.delta)
-        : problem.of_people() ? "No mechanism that counts people draws from it.\n"
-                              : "No mechanism draws from it within a thousand million passes.\n");
+    const TableToPlan of = table_to_plan();
+    const PricedPosterior found = priced_posterior(plan, of.space, of.rows);
+    say_price(found,
+              fmt::format("the posterior of {} at β = {:.4g} and prior precision {:.4g}",
+                          found.problem->loss, found.beta, *found.problem->prior_precision),
+              found.fit_epsilon > 0
+                  ? fmt::format("What computing it adds included, a fit needs\n  --beta {:.10g} "
+                                "--prior-precision {:.10g} --epsilon {:.4g} --delta {:.4g}\n",
+                                found.beta, *found.problem->prior_precision, found.fit_epsilon,
+                                *plan.delta)
+              : found.problem->of_people()
+                  ? "No mechanism that counts people draws from it.\n"
+                  : "No mechanism draws from it within a thousand million passes.\n");
   }
 
   [[nodiscard]] FamilyProblem problem_of_family(Family kind) const {
@@ -485,13 +452,12 @@ struct PlanCommand {
     return complete(plan, problem);
   }
 
-  void plan_of_family(Family kind, const std::vector<Budget>& budgets) const {
+  void plan_of_family(Family kind, const std::vector<PlanRequest>& requests) const {
     const FamilyProblem problem = problem_of_family(kind);
     std::vector<FamilyPlan> plans;
-    for (const Budget& budget : budgets) {
-      plans.push_back(gibbsite::plan(request(), problem, budget));
-    }
-    warn_of_budget(largest_of(budgets), problem.rows, warn);
+    for (const PlanRequest& request : requests)
+      plans.push_back(gibbsite::plan(request, problem, budget_of(request)));
+    warn_of_budget(largest_of(requests), problem.rows, warn);
     if (json) {
       nlohmann::json out = nlohmann::json::array();
       for (const FamilyPlan& made : plans) out.push_back(plan_json(made));

@@ -375,6 +375,12 @@ Budget budget_of(const PlanRequest& request) {
   return out;
 }
 
+Budget largest_of(std::span<const PlanRequest> requests) {
+  std::vector<Budget> budgets;
+  for (const PlanRequest& request : requests) budgets.push_back(budget_of(request));
+  return *std::ranges::max_element(budgets, {}, &Budget::epsilon);
+}
+
 PlanOptions plan_options_of(const PlanRequest& request) {
   // Before the table is read, not after.
   if (request.prior_precision) {
@@ -486,6 +492,14 @@ PlannedFit planned_offers(const PlanRequest& request, const Schema& asked, std::
   Schema chosen = chosen_curves(request, asked, rows, budget);
   Plan made = plan(request, chosen, rows, budget);
   return planned_as(request, asked, std::move(chosen), std::move(made));
+}
+
+PlannedFit planned_offers(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
+                          const Budget& budget) {
+  const bool named = std::ranges::count(loss_names(), request.model) > 0;
+  const LabelKind label = named ? loss_named(request.model).label() : space.label;
+  const std::optional<PositiveShare> share = positive_share_of(request, label, nullptr);
+  return {request, space, plan(request, space, rows, budget), share};
 }
 
 Model model_of(const PlanRequest& request, const Plan& plan) {

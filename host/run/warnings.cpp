@@ -102,11 +102,18 @@ void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const 
       knots, knots > 5 ? 4 : 3));
 }
 
-void warn_of_plan(const PlannedFit& fit, const Note& warn) {
-  warn_of_budget(budget_of(fit.request), fit.plan.problem.rows, warn);
-  warn_of_few_rows(fit.plan, fit.positive_share, warn);
-  if (fit.asked && fit.chosen)
-    warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
+void warn_of_plan(const PlannedFit& fit, const Note& warn) { warn_of_plans({&fit, 1}, warn); }
+
+void warn_of_plans(std::span<const PlannedFit> fits, const Note& warn) {
+  if (fits.empty()) return;
+  std::vector<PlanRequest> requests;
+  for (const PlannedFit& fit : fits) requests.push_back(fit.request);
+  warn_of_budget(largest_of(requests), fits.front().plan.problem.rows, warn);
+  for (const PlannedFit& fit : fits) {
+    warn_of_few_rows(fit.plan, fit.positive_share, warn);
+    if (fit.asked && fit.chosen)
+      warn_of_wide_curves(fit.request, *fit.asked, *fit.chosen, fit.plan, warn);
+  }
 }
 
 void warn_of_fit(const PlannedFit& fit, const Note& warn) {

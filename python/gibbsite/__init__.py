@@ -57,7 +57,7 @@ from ._files import open_stream
 from ._ledger import entering
 from ._network import private_network
 from ._onnx import export_onnx, write_onnx
-from ._plan import plan
+from ._plan import plan, posterior_price
 from ._sample import sample
 from ._schema import private_schema
 from ._tables import read_array, read_arrow
@@ -120,6 +120,7 @@ __all__ = [
     "plan_covariance",
     "plan_family",
     "plan_network",
+    "posterior_price",
     "private_family",
     "private_network",
     "private_schema",

@@ -1,4 +1,4 @@
-"""`plan`, which takes a schema as estimators do."""
+"""`plan` and `posterior_price`, which take a schema as estimators do."""
 
 import os
 
@@ -10,12 +10,21 @@ def plan(**arguments) -> _core.Plan:
 
     It warns of a large budget, of few rows and of wide curves, as `gibbsite plan` does. The arguments are those of `gibbsite plan` (docs/reference/command-line.md).
     """
-    schema = arguments.get("schema")
-    if isinstance(schema, (str, os.PathLike)):
-        arguments["schema"] = _tables.read_schema(schema)
-    made = _core.plan(**arguments)
+    made = _core.plan(**_with_schema(arguments))
     made._warn()
     return made
 
 
+def posterior_price(**arguments) -> dict:
+    return _core.posterior_price(**_with_schema(arguments))
+
+
+def _with_schema(arguments):
+    schema = arguments.get("schema")
+    if isinstance(schema, (str, os.PathLike)):
+        return arguments | {"schema": _tables.read_schema(schema)}
+    return arguments
+
+
+posterior_price.__doc__ = _core.posterior_price.__doc__
 plan.__doc__ = f"{plan.__doc__}\n{_core.plan.__doc__}"

@@ -3,19 +3,34 @@
 #include <fmt/format.h>
 #include <nanobind/stl/variant.h>
 
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
 namespace gibbsite::python {
 
+namespace {
+bool is_budget(std::string_view name) {
+  return name == "epsilon" || name == "delta" || name == "rho" || name == "rdp";
+}
+}  // namespace
+
 PlanRequest Arguments::request(unsigned kinds) {
+  const auto rho = take<double>("rho");
+  const auto epsilon = rho ? take<double>("epsilon") : need<double>("epsilon");
+  PlanRequest out = request_without_budget(kinds);
+  out.rho = rho;
+  out.epsilon = epsilon;
+  out.rdp = take<double>("rdp");
+  return out;
+}
+
+PlanRequest Arguments::request_without_budget(unsigned kinds) {
   PlanRequest out;
-  out.rho = take<double>("rho");
-  if (!out.rho) out.epsilon = need<double>("epsilon");
   out.delta = need<double>("delta");
   visit_request(out, [&](const char* name, auto& field, unsigned of) {
     using Field = std::remove_cvref_t<decltype(field)>;
-    if ((of & kinds) == 0) return;
+    if ((of & kinds) == 0 || is_budget(name)) return;
     if constexpr (std::is_same_v<Field, std::optional<PositiveShare>>) {
       using Bounds = std::pair<double, double>;
       const auto given = take<std::variant<double, Bounds>>(name);

@@ -39,6 +39,8 @@ class Arguments {
   }
   /// The fields of a request that are given. Needs epsilon and delta.
   PlanRequest request(unsigned kinds);
+  /// Those that are no budget. Needs delta.
+  PlanRequest request_without_budget(unsigned kinds);
   /// Raises TypeError where an argument was given that nothing took.
   void finish() const;
 

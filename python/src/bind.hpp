@@ -38,6 +38,7 @@ auto of_path(Out (*f)(const std::string&)) {
 void bind_errors(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_fit(nb::module_& m);
+void bind_price(nb::module_& m);
 void bind_bought(nb::module_& m);
 void bind_family(nb::module_& m);
 void bind_network(nb::module_& m);

@@ -69,18 +69,15 @@ PlannedFit make_plan(const nb::kwargs& arguments) {
   const PlanRequest request = given.request(of_linear);
   const auto rows = given.take<std::uint64_t>("rows");
   const auto* const schema = given.take<const Schema*>("schema", nullptr);
-  FeatureSpace space = space_of(given, schema);
+  const FeatureSpace space = space_of(given, schema);
   given.finish();
   if (!rows && !request.rows_cap) {
     throw BadInput(Field{"rows"}, "is missing", "give the number of rows");
   }
-  const bool named = schema == nullptr && std::ranges::count(loss_names(), request.model) > 0;
-  const LabelKind label = named ? loss_named(request.model).label() : space.label;
-  const auto share = positive_share_of(request, label, schema);
   const nb::gil_scoped_release unlocked;
   const Budget budget = budget_of(request);
-  if (schema != nullptr) return planned_offers(request, *schema, rows.value_or(0), budget);
-  return {request, space, plan(request, space, rows.value_or(0), budget), share};
+  return schema != nullptr ? planned_offers(request, *schema, rows.value_or(0), budget)
+                           : planned_offers(request, space, rows.value_or(0), budget);
 }
 
 nb::dict candidate_dict(const Candidate& candidate) {

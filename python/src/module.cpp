@@ -126,6 +126,7 @@ NB_MODULE(_core, m) {
   bind_errors(m);
   bind_data(m);
   bind_fit(m);
+  bind_price(m);
   bind_bought(m);
   bind_family(m);
   bind_network(m);

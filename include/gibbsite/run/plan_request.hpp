@@ -2,6 +2,7 @@
 // What a user asks for, as the command line, Python and Dask fill it in. It is checked here, once.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,8 @@ void require_of_model(const PlanRequest& request);
 /// without it. Needs delta, and epsilon or rho. Of rho and rdp the epsilon at which a Gaussian
 /// release spends them; `plan` then lowers it until what it planned keeps to them.
 Budget budget_of(const PlanRequest& request);
+/// That of the largest epsilon, of at least one request.
+Budget largest_of(std::span<const PlanRequest> requests);
 /// The wishes for a linear model. Throws BadInput on what no data could make right.
 PlanOptions plan_options_of(const PlanRequest& request);
 

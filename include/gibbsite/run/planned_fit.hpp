@@ -26,5 +26,8 @@ PlannedFit planned_fit(const PlanRequest& request, const Schema& asked, Schema c
 /// the plan. Throws as `plan`.
 PlannedFit planned_offers(const PlanRequest& request, const Schema& asked, std::uint64_t rows,
                           const Budget& budget);
+/// That plan for rows of which no schema tells.
+PlannedFit planned_offers(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
+                          const Budget& budget);
 
 }  // namespace gibbsite

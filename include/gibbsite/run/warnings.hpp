@@ -3,6 +3,7 @@
 // lines to `warn`, and none refuses anything.
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "gibbsite/engine/automatic.hpp"
 #include "gibbsite/run/planned_fit.hpp"
@@ -28,6 +29,8 @@ void warn_of_wide_curves(const PlanRequest& request, const Schema& asked, const 
                          const Plan& made, const Note& warn);
 /// All that there is to say of a plan: of its budget, few rows and wide curves.
 void warn_of_plan(const PlannedFit& fit, const Note& warn);
+/// That of plans of one table at several budgets; of the budgets it speaks of the largest alone.
+void warn_of_plans(std::span<const PlannedFit> fits, const Note& warn);
 /// All that there is to say of a fit before it runs, but for rows of a person that nobody counts:
 /// what warn_of_plan says, and of a run time that depends on the rows.
 void warn_of_fit(const PlannedFit& fit, const Note& warn);
