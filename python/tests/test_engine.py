@@ -55,6 +55,31 @@ def write_csv(path, X, y):
     path.write_text("\n".join(lines) + "\n")
 
 
+def test_the_price_of_a_posterior_is_what_a_fit_of_that_epsilon_draws_from(schema, tmp_path, capfd):
+    price = gibbsite.posterior_price(schema=schema, rows=20000, delta=1e-6, prior_precision=400)
+    assert 50 < price["best_guess"] < 100
+    assert price["epsilon"] < price["fit_epsilon"] < 1.1 * price["epsilon"]
+    made = gibbsite.plan(
+        epsilon=price["fit_epsilon"], delta=1e-6, rows=20000, schema=schema, beta=1.0, prior_precision=400
+    )
+    assert made.feasible
+    (tmp_path / "s.toml").write_text(TOML)
+    asked = ["plan", "--schema", str(tmp_path / "s.toml"), "--rows", "20000", "--delta", "1e-6"]
+    assert gibbsite.run_command([*asked, "--prior-precision", "400", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == price
+    assert gibbsite.posterior_price(schema=tmp_path / "s.toml", rows=20000, delta=1e-6, prior_precision=400) == price
+
+    column = gibbsite.Schema.parse_column(TOML, "people.toml", "age")
+    family = gibbsite.posterior_price(schema=column, model="bounded-mean", rows=1000, delta=1e-6, prior=9)
+    assert family["epsilon"] > 0 and family["fit_epsilon"] is None
+    nothing = gibbsite.posterior_price(schema=schema, rows=20000, delta=1e-6, prior_precision=1e-9)
+    assert nothing["epsilon"] is None and nothing["best_guess"] == 100
+    with pytest.raises(gibbsite.BadInput, match="^rows: is missing"):
+        gibbsite.posterior_price(schema=schema, delta=1e-6, prior_precision=400)
+    with pytest.raises(TypeError, match="^epsilon: "):
+        gibbsite.posterior_price(schema=schema, rows=9, delta=1e-6, epsilon=1)
+
+
 def test_a_schema(schema):
     assert schema.columns == ["age", "dose"]
     assert schema.feature_names == ["age", "dose", "(intercept)"]
