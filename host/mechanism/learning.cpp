@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/model/losses/poisson.hpp"
 #include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -46,9 +47,7 @@ struct ExpectedRow {
 // What a typical row of counts has, whose slopes are capped at kappa.
 ExpectedRow expected_count(const Whitened& settings) {
   const double N = std::max(settings.largest_count, 1.0), mean = 0.1;
-  // The loss's own weight of that mean (docs/theory/whitened.md, "Counts").
-  const double spread = std::min((1 + 2 * std::sqrt(N * mean)) / N, 1 - mean);
-  const double w = std::min(1.0, settings.clip_factor / std::max(mean, spread));
+  const double w = losses::poisson::weight(mean, settings.clip_factor, N);
   return {w * mean, w * w * mean / N};
 }
 

@@ -197,7 +197,8 @@ std::string report_of(const ReleaseOfKind& release, const json& file, const std:
   add_guarantee(page, facts, certificate, in_words(c));
   const bool edited = words.text != default_report_template().text;
   page.conditions["edited"] = edited;
-  if (edited) page.texts["template_digest"] = digest_of(words.text);
+  if (edited)
+    page.texts["template_digest"] = words.digest.empty() ? digest_of(words.text) : words.digest;
   page.texts["file_digest"] = digest_of(text);
   page.texts["contents_digest"] = file.at("certificate").at("digest").get<std::string>();
   const TemplatePage made = page_of(words, names(), page);
@@ -252,8 +253,12 @@ ReportTemplate read_report_template(const std::string& path) {
   std::string words = text_of(
       path, "give an edited copy of the report's template (docs/reference/report-template.md)");
   constexpr std::string_view mark = "\xef\xbb\xbf";  // which editors of some systems write first
+  if (words.starts_with("\xff\xfe") || words.starts_with("\xfe\xff"))
+    throw BadInput(path + ": the file is UTF-16 text; save it as UTF-8");
+  std::string digest = digest_of(words);
   if (words.starts_with(mark)) words.erase(0, mark.size());
-  return {std::move(words), path};
+  for (std::size_t at = 0; (at = words.find("\r\n", at)) != std::string::npos;) words.erase(at, 1);
+  return {std::move(words), path, std::move(digest)};
 }
 
 const TemplateNames& report_names() { return names(); }

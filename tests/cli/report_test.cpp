@@ -87,9 +87,21 @@ TEST_F(ReportCli, TakesAnEditedTemplate) {
       "mine.md");
   expect_error(gibbsite({"report", "m.json", "--template", "none.md", "--out", "f.html"}), 2,
                "none.md: there is no such file; give an edited copy of the report's template");
-  folder.write("same.md", "\xef\xbb\xbf" + printed.out);  // a byte order mark is no word
+  // A byte order mark is no word, and the ends of lines in files of Windows are ends of lines.
+  const auto of_windows = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '\r');
+    return "\xef\xbb\xbf" + text;
+  };
+  folder.write("same.md", of_windows(printed.out));
   ASSERT_EQ(gibbsite({"report", "m.json", "--template", "same.md", "--out", "t.html"}).status, 0);
   EXPECT_EQ(folder.read("t.html"), plain);
+  folder.write("mine.md", of_windows(edited));
+  ASSERT_EQ(gibbsite({"report", "m.json", "--template", "mine.md", "--out", "w.html"}).status, 0);
+  EXPECT_THAT(folder.read("w.html"), HasSubstr("<h2>Decision of the board</h2>"));
+  folder.write("mine.md", "\xff\xfe" + edited);
+  expect_error(gibbsite({"report", "m.json", "--template", "mine.md", "--out", "f.html"}), 2,
+               "mine.md: the file is UTF-16 text; save it as UTF-8");
   expect_error(gibbsite({"report"}), 2, "--model: is missing");
 }
 

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "core/digest.hpp"
 #include "gibbsite/core/error.hpp"
 #include "release/page_template.hpp"
 #include "support/html.hpp"
+#include "support/temp_dir.hpp"
 
 namespace gibbsite {
 namespace report_template_test {
@@ -69,6 +71,20 @@ TEST(ReportTemplate, IsTheFileAndUsesAndDescribesEveryName) {
   // Nothing else is named there: with no facts at all, every name is still looked at.
   const ReportTemplate none{"# T\n{if void}\n" + words + "{end}\n", "report.md"};
   EXPECT_EQ(page_of(none, report_names(), {}).title, "T");
+}
+
+// What the page says to check a template by is b2sum of the file, not of what was read of it.
+TEST(ReportTemplate, OfAFileHasTheDigestOfItsBytes) {
+  const gibbsite::testing::TempDir folder;
+  const std::string bytes = "\xef\xbb\xbf# T\r\none\r\n";
+  const ReportTemplate read = read_report_template(folder.write("mine.md", bytes));
+  EXPECT_EQ(read.text, "# T\none\n");
+  EXPECT_EQ(read.digest, digest_of(bytes));
+  EXPECT_NE(read.digest, digest_of(read.text));
+  for (const char* const mark : {"\xff\xfe", "\xfe\xff"}) {
+    const std::string path = folder.write("utf-16.md", std::string(mark) + "#");
+    EXPECT_THROW(static_cast<void>(read_report_template(path)), BadInput);
+  }
 }
 
 TEST(ReportTemplate, IsMarkdown) {

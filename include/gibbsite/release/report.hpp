@@ -8,11 +8,13 @@ namespace gibbsite {
 /// The words of the page: Markdown with names in braces (docs/reference/report-template.md).
 struct ReportTemplate {
   std::string text, source;  // source names it in errors
+  std::string digest{};      // BLAKE2b-256 of the file's bytes; empty: of the text
 };
 
 /// The words of html_report, to be copied and edited.
 ReportTemplate default_report_template();
-/// Throws BadInput if the file cannot be read.
+/// Lines may end as in files of Windows, after a byte order mark. Throws BadInput if the file cannot
+/// be read or is UTF-16.
 ReportTemplate read_report_template(const std::string& path);
 
 /// A self-contained HTML page about a model file: no script, nothing loaded, pictures as inline
