@@ -8,7 +8,7 @@
 namespace gibbsite {
 
 struct PricedPosterior {
-  PosteriorPrice price;
+  PosteriorPrice price{};
   std::uint64_t draws = 1;
   double best_guess = 100;           ///< percent, at even odds; 100 where nothing is promised
   std::optional<Problem> problem{};  ///< of a linear model
