@@ -252,8 +252,8 @@ struct PlanCommand {
 
   // What is planned for: a table and its schema, a schema and a number of rows, or a shape alone.
   struct TableToPlan {
-    std::optional<Schema> domain;
-    FeatureSpace space;
+    std::optional<Schema> domain{};
+    FeatureSpace space{};
     std::uint64_t rows = 0;
     double entries = 0;  // of a row, that are not 0, of a table that was read
   };
