@@ -39,8 +39,8 @@ void warn_of_budget(const Budget& budget, std::uint64_t rows, const Note& warn) 
   constexpr double most_usual_epsilon = 10;  // a best guess may then be right 99.99 % of the time
   if (budget.epsilon > most_usual_epsilon) {
     warn(format_message(
-        "{}: at ε = {:.4g} whoever knows all other rows may be all but certain about one person's: "
-        "this hardly protects anybody; give one from 0.1 to 10",
+        "{}: ε = {:.4g} by itself lets whoever knows all other rows be all but certain about one "
+        "person's: this hardly protects anybody; give one from 0.1 to 10",
         Field{"epsilon"}, budget.epsilon));
   }
   if (budget.delta_is_large(rows))

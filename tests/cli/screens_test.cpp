@@ -21,7 +21,7 @@ TEST_F(Screens, AVeryLargeEpsilonIsSaidInWords) {
     const Outcome out = gibbsite(command);
     EXPECT_EQ(out.status, 0) << out.err;
     return out.err.find(
-               "gibbsite: warning: --epsilon: at ε = 50 whoever knows all other rows may "
+               "gibbsite: warning: --epsilon: ε = 50 by itself lets whoever knows all other rows "
                "be all but certain about one person's: this hardly protects anybody") !=
            std::string::npos;
   };
