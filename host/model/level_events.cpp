@@ -18,6 +18,14 @@ namespace {
 
 constexpr std::string_view event_blanks = " \t\r\n";
 
+// None where the text is no number, or goes on after it.
+std::optional<double> parsed_number(const std::string& text) {
+  double value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
+}
+
 std::vector<std::uint32_t> every_level_of(std::size_t count) {
   std::vector<std::uint32_t> out(count);
   std::iota(out.begin(), out.end(), 0U);
@@ -206,19 +214,33 @@ std::uint32_t EventReader::level(std::uint32_t column, const std::vector<std::st
                                       levels.begin());
   }
   const bool number = columns_.columns[column].type == ColumnType::number;
+  if (const auto bin = bin_of_whole_number(column, piece(ends))) {
+    rest_.remove_prefix(piece(ends).size());
+    skip();
+    return *bin;
+  }
   refuse(fmt::format("{} has no {} {}; {} {}{}", gibbsite::quoted(names_[column]),
                      number ? "bin" : "level", gibbsite::quoted(piece(ends)),
                      number ? "its bins are" : "its levels are", listed_names(levels),
                      number ? "; write one of them, or < or >= and an end of a bin" : ""));
 }
 
+// "13" for [12.5, 13.5) where numbers are whole, as tables of counts call it.
+std::optional<std::uint32_t> EventReader::bin_of_whole_number(std::uint32_t column,
+                                                              const std::string& text) const {
+  const Column& of = columns_.columns[column];
+  const std::optional<double> value = parsed_number(text);
+  if (!value || of.type != ColumnType::number) return {};
+  for (std::size_t bin = 0; bin + 1 < bin_ends(of).size(); ++bin)
+    if (whole_number_of_bin(of, bin) == value) return static_cast<std::uint32_t>(bin);
+  return {};
+}
+
 std::vector<std::uint32_t> EventReader::compared(std::uint32_t column, std::string_view sign) {
   const Column& of = columns_.columns[column];
   const std::vector<double> ends = bin_ends(of);
   const std::string text = piece(ends_);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool read = error == std::errc() && end == text.data() + text.size();
+  const std::optional<double> value = parsed_number(text);
   const auto same = [&](double a, double b) {
     double narrowest = ends[1] - ends[0];
     for (std::size_t i = 1; i + 1 < ends.size(); ++i)
@@ -227,17 +249,20 @@ std::vector<std::uint32_t> EventReader::compared(std::uint32_t column, std::stri
   };
   std::optional<std::size_t> cut;  // levels below
   const bool closed = sign == "<=" || sign == ">";
-  if (read && closed && same(value, ends.back())) cut = ends.size() - 1;
-  // x <= value is x < from; between from and a step below it no number is written.
-  const double step = of.decimals ? std::pow(10.0, -*of.decimals) : 0;
-  const double from = closed ? value + step : value;
-  for (std::size_t i = 0; read && !cut && i + 1 < ends.size(); ++i)
-    if ((!closed || of.decimals) &&
-        (same(from, ends[i]) || (ends[i] < from && ends[i] > from - step * (1 - 1e-9)))) {
-      cut = i;
-    }
-  if (read && !cut && value > ends.back()) cut = ends.size() - 1;  // cells are clamped
-  if (read && !cut && value < ends.front()) cut = 0;
+  for (std::size_t i = 0; value && !closed && !cut && i + 1 < ends.size(); ++i)
+    if (same(*value, ends[i])) cut = i;
+  if (value && closed && same(*value, ends.back())) cut = ends.size() - 1;
+  // Cells of so many decimals are multiples of a step: an end means what the value does if as many
+  // of them lie below it.
+  const auto below = [&](double x, bool with_x) {
+    const double steps = x * std::pow(10.0, *of.decimals), whole = std::round(steps);
+    const bool on_it = std::abs(steps - whole) <= 1e-9 * std::max(1.0, std::abs(steps));
+    return on_it ? whole + (with_x ? 1 : 0) : std::ceil(steps);
+  };
+  for (std::size_t i = 0; value && of.decimals && !cut && i + 1 < ends.size(); ++i)
+    if (below(*value, closed) == below(ends[i], false)) cut = i;
+  if (value && !cut && *value > ends.back()) cut = ends.size() - 1;  // cells are clamped
+  if (value && !cut && *value < ends.front()) cut = 0;
   if (!cut) {
     std::vector<std::string> texts;
     for (const double e : ends) texts.push_back(number_text(e));
@@ -245,7 +270,7 @@ std::vector<std::uint32_t> EventReader::compared(std::uint32_t column, std::stri
         fmt::format("{} {} {} {}; its bins hold their lower end and meet at {}: write < or >= "
                     "and one of them",
                     gibbsite::quoted(names_[column]), sign, shown(text),
-                    read ? "cuts a bin" : "compares with no number", listed_names(texts)));
+                    value ? "cuts a bin" : "compares with no number", listed_names(texts)));
   }
   rest_.remove_prefix(text.size());
   skip();

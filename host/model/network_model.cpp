@@ -123,6 +123,15 @@ std::vector<double> bin_ends(const Column& column) {
   return out;
 }
 
+std::optional<double> whole_number_of_bin(const Column& column, std::size_t bin) {
+  if (column.type != ColumnType::number || column.decimals != 0) return {};
+  const std::vector<double> ends = bin_ends(column);
+  if (bin + 1 >= ends.size()) return {};
+  const double first = std::ceil(ends[bin]), end = ends[bin + 1];
+  const double last = bin + 2 == ends.size() ? std::floor(end) : std::ceil(end) - 1;
+  return first == last ? std::optional(first) : std::nullopt;
+}
+
 std::vector<double> default_edges(const Column& number) {
   std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
   if (number.decimals != 0) return equal;

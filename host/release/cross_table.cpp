@@ -265,13 +265,9 @@ Grids exact_grids(const Chain& chain, const Counts& estimates) {
 
 std::vector<std::string> names_of_levels(const NetworkModel& model, std::size_t column) {
   std::vector<std::string> out = model.level_names(column);
-  const Column& of = model.schema.columns[column];
-  if (of.type != ColumnType::number || of.decimals != 0) return out;
-  // A bin that lies about one whole number is called that.
-  for (std::size_t bin = 0; bin < out.size(); ++bin) {
-    const double low = std::ceil(bin == 0 ? of.lo : of.edges[bin - 1]);
-    const double high = std::floor(bin == of.edges.size() ? of.hi : of.edges[bin]);
-    if (low == high) out[bin] = number_text(low);
+  for (std::size_t level = 0; level < out.size(); ++level) {
+    const auto whole = whole_number_of_bin(model.schema.columns[column], level);
+    if (whole) out[level] = number_text(*whole);
   }
   return out;
 }

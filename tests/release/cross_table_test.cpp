@@ -432,6 +432,16 @@ TEST(CrossTable, NamesItsLevels) {
   const CrossTable table = cross_table(model, std::nullopt, {"b", "a"});
   EXPECT_THAT(table.levels[0], ::testing::ElementsAre("0", "1", "2"));
   EXPECT_THAT(table.levels_of(3), ::testing::ElementsAre(1U, 1U));
+  // A bin that several whole numbers are in keeps its ends, and missing cells are no number.
+  NetworkModel missing = model_of({2, 6}, {{}, {0}}, 3);
+  missing.schema.columns[1] = {.name = "b", .type = ColumnType::number, .lo = 0, .hi = 100};
+  missing.schema.columns[1].edges = {1, 40, 60, 80};
+  missing.schema.columns[1].decimals = 0;
+  missing.schema.columns[1].has_missing_bin = true;
+  count(missing, std::vector<double>(12, 1), bits);
+  EXPECT_THAT(cross_table(missing, std::nullopt, {"b"}).levels[0],
+              ::testing::ElementsAre("0", "[1, 40)", "[40, 60)", "[60, 80)", "[80, 100]",
+                                     "(missing)"));
   EXPECT_EQ(all_levels(table), "(all)");
   model.schema.columns[0].levels = {"(all)", "x"};
   EXPECT_EQ(all_levels(cross_table(model, std::nullopt)), "((all))");

@@ -1,5 +1,6 @@
 // Elimination against the joint law summed by hand, questions as text, and drawn people against the
 // law that they are drawn from.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -318,6 +319,69 @@ TEST(NetworkQuestions, AreReadByTheNamesOfTheModel) {
   EXPECT_EQ(q.target.size(), 2U);
   ASSERT_EQ(q.evidence.size(), 2U);
   EXPECT_EQ(q.evidence[1].column, 3U);
+}
+
+// Cells of d decimals are multiples of 10^-d: whatever value a question names, on that grid or not,
+// the levels that it means hold those cells that it means and no other, or it is refused.
+TEST(NetworkQuestions, AValueBetweenCellsMeansTheCellsOnItsSide) {
+  struct Case {
+    Column column;
+    double step;
+  };
+  std::vector<Case> cases{{number("x", 0, 6, {0.5, 1.5, 2.5, 3.5, 4.5, 5.5}, 0), 1},
+                          {number("x", 0, 6, {0.5, 2.5, 4.5}, 0), 1},
+                          {number("x", 0, 6, {1, 2, 4}, 0), 1},
+                          {number("x", -3, 3, {-1.5, 0, 0.2, 0.4, 2}, 0), 1},
+                          {number("x", 0, 1, {0.25, 0.3, 0.75}, 1), 0.1},
+                          {number("x", 0, 1000, {100, 250.5, 900}, 0), 1}};
+  for (const auto& [column, step] : cases) {
+    const NetworkModel model =
+        network_of({column}, {{}}, 1, [](std::size_t, std::size_t) { return 1.0; });
+    std::vector<double> ends{column.lo};
+    ends.insert(ends.end(), column.edges.begin(), column.edges.end());
+    const auto bin_of = [&](double cell) {
+      return static_cast<std::uint32_t>(std::ranges::upper_bound(ends, cell) - ends.begin() - 1);
+    };
+    const auto cells = static_cast<int>(std::round((column.hi - column.lo) / step));
+    int read = 0;
+    for (int tenth = -3; tenth <= 10 * std::min(cells, 12) + 3; ++tenth) {
+      const double value = column.lo + tenth * step / 10;
+      for (const std::string sign : {"<", "<=", ">", ">="}) {
+        const std::string text = fmt::format("P(x {} {:.4f})", sign, value);
+        std::vector<std::uint32_t> levels;
+        try {
+          levels = parse_question(model, text).target[0].levels;
+        } catch (const BadInput&) {
+          continue;
+        }
+        ++read;
+        for (int k = 0; k <= cells; ++k) {
+          const double cell = column.lo + k * step, above = cell - value;
+          const bool on_it = std::abs(above) < 1e-6 * step;
+          const bool meant = on_it ? sign.size() == 2 : (above < 0) == sign.starts_with('<');
+          EXPECT_EQ(std::ranges::count(levels, bin_of(cell + 1e-9 * step)) == 1, meant)
+              << text << " of " << cell;
+        }
+      }
+    }
+    EXPECT_GT(read, 20);
+  }
+}
+
+// As tables of counts call them.
+TEST(NetworkQuestions, ABinOfOneWholeNumberHasItsName) {
+  const NetworkModel model =
+      network_of({number("x", 0, 7, {0.5, 2, 3, 5}, 0), number("y", 0, 1, {0.5})}, {{}, {}}, 1,
+                 [](std::size_t, std::size_t) { return 1.0; });
+  const auto level = [&](const std::string& text) {
+    return parse_question(model, "P(" + text + ")").target[0].levels;
+  };
+  EXPECT_EQ(level("x = 0"), std::vector{0U});
+  EXPECT_EQ(level("x in {2, [0, 0.5)}"), (std::vector{0U, 2U}));
+  EXPECT_EQ(level("x = 1"), std::vector{1U});
+  EXPECT_EQ(level("x != 2.0"), (std::vector{0U, 1U, 3U, 4U}));
+  for (const char* const text : {"P(x = 3)", "P(x = 7)", "P(x = 0.5)", "P(y = 0)"})
+    EXPECT_THROW(parse_question(model, text), BadInput) << text;
 }
 
 TEST(NetworkQuestions, WhatCannotBeReadIsOneLine) {

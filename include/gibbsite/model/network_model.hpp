@@ -55,6 +55,9 @@ std::vector<double> default_edges(const Column& number);
 std::vector<std::string> network_level_names(const Schema& columns, std::size_t column);
 /// Ends of a number's bins in its own unit, with those of its range [levels + 1].
 std::vector<double> bin_ends(const Column& column);
+/// The one whole number that a bin of a column of whole numbers holds; none of a bin of several, of
+/// the level of missing cells, and of other columns.
+std::optional<double> whole_number_of_bin(const Column& column, std::size_t bin);
 /// A set of levels of one column.
 struct LevelEvent {
   std::uint32_t column = 0;
