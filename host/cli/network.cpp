@@ -229,6 +229,31 @@ std::string merged_levels(const NetworkModel& model) {
   return out.empty() ? out : "\n" + out;
 }
 
+// A bin that holds most of a column and many values: rows are spread over it, whatever is in it. By
+// counts that were answered.
+std::string crowded_bins(const NetworkModel& model) {
+  constexpr double most = 0.7;
+  std::string out;
+  for (std::size_t k = 0; k < model.network.size(); ++k) {
+    const Column& column = model.schema.columns[k];
+    if (column.type != ColumnType::number) continue;
+    const std::vector<double>& counts = model.tree->one_ways[k].counts;
+    const auto largest = std::ranges::max_element(counts);
+    double all = 0;
+    for (const double count : counts) all += std::max(count, 0.0);
+    const auto bin = static_cast<std::size_t>(largest - counts.begin());
+    if (!(*largest > most * all) || bin > column.edges.size()) continue;
+    const std::vector<double> ends = bin_ends(column);
+    const double step = column.decimals ? std::pow(10.0, -*column.decimals) : 0;
+    if (ends[bin + 1] - ends[bin] <= step || whole_number_of_bin(column, bin)) continue;
+    out += wrapped(fmt::format(
+        "{}: about {:.0f} % lie in one bin, {}, over which drawn numbers are spread; if they do "
+        "not, give bins that meet within it (another fit costs again)",
+        shown(column.name), 100 * *largest / all, model.level_names(k)[bin]));
+  }
+  return out.empty() ? out : "\n" + out;
+}
+
 std::string tree_report(const NetworkModel& model) {
   std::vector<std::vector<std::string>> lines{{"column", "levels", "noise in a count, rows"}};
   for (std::size_t k = 0; k < model.network.size(); ++k) {
@@ -237,13 +262,14 @@ std::string tree_report(const NetworkModel& model) {
   }
   std::string out = table(lines);
   if (model.tree->tables.empty())
-    return out + "no table of two columns was worth its noise: they are taken for independent\n";
+    return out + "no table of two columns was worth its noise: they are taken for independent\n" +
+           crowded_bins(model);
   lines = {{"counted together", "cells", "noise in a count, rows"}};
   for (const MeasuredTable& one : model.tree->tables) {
     lines.push_back({list_of(one.columns, model.schema), std::to_string(one.counts.size()),
                      rows_text(one.deviation)});
   }
-  return out + "\n" + table(lines) + merged_levels(model);
+  return out + "\n" + table(lines) + merged_levels(model) + crowded_bins(model);
 }
 
 }  // namespace

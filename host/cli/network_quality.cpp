@@ -61,6 +61,14 @@ std::string quality_tables(const NetworkModel& network, const NetworkQuality& qu
   return out + "\n" + table(lines);
 }
 
+std::string of_bins(const NetworkModel& network) {
+  const bool numbers = std::ranges::any_of(node_columns(network.schema), [](const Column& column) {
+    return column.type == ColumnType::number;
+  });
+  return numbers ? "\nNumbers are compared by their bins: how they lie within one is not looked at.\n"
+                 : "";
+}
+
 std::string classifier_table(const SyntheticClassifier& c) {
   const auto percent = [](double share) { return fmt::format("{:.2f} %", 100 * share); };
   const auto area = [](double auc) {
@@ -226,7 +234,7 @@ void NetworkEvaluation::run(const NetworkRelease& release, const std::string& mo
     }
     fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}{}", quality_tables(network, quality),
+    fmt::print("{}{}{}", quality_tables(network, quality), of_bins(network),
                classifier ? classifier_table(*classifier) : "");
   }
   if (plot.empty()) return;

@@ -133,18 +133,21 @@ std::optional<double> whole_number_of_bin(const Column& column, std::size_t bin)
 }
 
 std::vector<double> default_edges(const Column& number) {
-  std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
-  if (number.decimals != 0) return equal;
+  const std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
+  if (!number.decimals) return equal;
   std::vector<double> out;
   const double first = std::ceil(number.lo), last = std::floor(number.hi);
-  if (last - first <= most_single_steps) {
+  const bool whole_numbers = *number.decimals == 0;
+  if (whole_numbers && last - first <= most_single_steps) {
     for (double whole = first; whole < last; ++whole) out.push_back(whole + 0.5);
     return out.empty() ? equal : out;
   }
+  // Of many columns from 0 on most cells are 0: those are no part of a wide bin.
+  const double above_zero = 0.5 * std::pow(10.0, -*number.decimals);
+  if (number.lo == 0 && above_zero < 0.5 * equal.front()) out.push_back(above_zero);
   for (const double edge : equal) {
-    const double whole = std::nearbyint(edge);
-    if (whole > number.lo && whole < number.hi && (out.empty() || whole > out.back()))
-      out.push_back(whole);
+    const double at = whole_numbers ? std::nearbyint(edge) : edge;
+    if (at > number.lo && at < number.hi && (out.empty() || at > out.back())) out.push_back(at);
   }
   return out;
 }
@@ -243,6 +246,12 @@ Schema table_schema(const Schema& whole, const std::vector<std::string>& columns
                                                  most_table_columns, columns.size()));
   }
   Schema named = named_columns(whole, columns);
+  // Its edges follow from its columns, so marks of the whole table make a level as they do where no
+  // [network] is given.
+  for (Column& column : named.columns)
+    if (column.type == ColumnType::number && !column.missing_level &&
+        named.missing_in(column) != nullptr)
+      column.missing_level = true;
   named.network.emplace();
   Schema out = network_schema(named);
   for (const Column& column : node_columns(out)) {

@@ -74,6 +74,18 @@ TEST(NetworkSchema, MissingNumbersHaveALevelWhereOneIsSaid) {
   EXPECT_TRUE(bins_of("", ", missing = \"\""));
   EXPECT_FALSE(bins_of("", ", missing = \"\", missing_level = false"));
   EXPECT_FALSE(bins_of("missing = \"\"\n", ""));
+  // Nobody gives edges to a table of counts: there the marks of the whole table make one, too.
+  const auto table_bins = [](const std::string& whole, const std::string& more) {
+    return parse_table_schema(whole + "[columns]\na = {type = \"number\", range = [0, 9], bins = 3" +
+                                  more + "}\n",
+                              "t.toml", {"a"})
+        .columns[0]
+        .has_missing_bin;
+  };
+  EXPECT_TRUE(table_bins("missing = \"NA\"\n", ""));
+  EXPECT_FALSE(table_bins("missing = \"NA\"\n", ", missing_level = false"));
+  EXPECT_TRUE(table_bins("", ", missing = \"NA\""));
+  EXPECT_FALSE(table_bins("", ""));
   EXPECT_TRUE(bins_of("missing = \"\"\n", ", missing_level = true"));
   expect_bad_input([&] { parse_schema(with("bins = 4", "bins = 4, missing_level = true"), "s"); },
                    {"nothing says how a missing cell reads"});

@@ -48,7 +48,8 @@ inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
 /// Sets missing_level of a number to has_missing_bin, unless its own `missing` already implies it.
 void say_missing_level(Column& number);
 /// The edges of a number's bins if its schema gives none: default_bins of equal width. Edges of
-/// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each.
+/// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each. Where the range
+/// begins at 0 and `decimals` is said, 0 is a bin more, as many cells often are that.
 std::vector<double> default_edges(const Column& number);
 /// Names of a column's levels [r] in a network schema: a category's levels, or a number's bins
 /// "[20, 30)", of which the last is closed, then "(missing)".
