@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "cross_table.hpp"
 #include "fit_command.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/release/covariance.hpp"
 #include "gibbsite/run/fit_covariance.hpp"
@@ -44,6 +46,39 @@ std::string covariance_line(const CovariancePlan& plan) {
       : plan.problem.weighted  ? "rows of the largest weight"
                                : "rows",
       plan.budget.epsilon, plan.budget.delta);
+}
+
+std::string covariance_summary(std::span<const CovariancePlan> plans, const Schema& domain) {
+  const CovarianceProblem& p = plans.front().problem;
+  std::string out =
+      fmt::format("{} {}, {} column{}, δ = {:.4g}\n\n", human_count(static_cast<double>(p.rows)),
+                  p.of_people() ? "people" : "rows", p.columns, p.columns == 1 ? "" : "s",
+                  plans.front().budget.delta);
+  std::vector<std::vector<std::string>> lines{{"column", "range"}};
+  std::vector<std::string> guesses{"best guess", ""};
+  for (const Column& column : domain.columns)
+    if (column.type == ColumnType::number)
+      lines.push_back({column.name, fmt::format("{:.6g} to {:.6g}", column.lo, column.hi)});
+  for (const CovariancePlan& plan : plans) {
+    const MomentDeviations noise =
+        moment_deviations(plan.mechanism, p.columns, plan.budget.adjacency, p.weighted);
+    const double of_half_range = two_sided_95 * noise.sum / static_cast<double>(p.most_weight());
+    lines.front().push_back(fmt::format("ε = {:.4g}: mean ±", plan.budget.epsilon));
+    std::size_t line = 0;
+    for (const Column& column : domain.columns)
+      if (column.type == ColumnType::number)
+        lines[++line].push_back(fmt::format("{:.2g}", of_half_range * (column.hi - column.lo) / 2));
+    guesses.push_back(fmt::format("{:.1f} %", best_guess_percent(plan.guarantee)));
+  }
+  lines.push_back(guesses);
+  return out + table(lines) + "\n" +
+         wrapped(fmt::format(
+             "mean ±: of the noise alone, 95 % of the time{}; what the sample leaves open is in the "
+             "intervals of fit, with those of deviations and correlations",
+             p.of_people() || p.weighted ? ", if all rows count in full" : "")) +
+         wrapped(
+             "best guess: how often whoever knows all other rows is right, at even odds, about one "
+             "person's");
 }
 
 std::string covariance_report(const CovarianceRelease& release) {

@@ -1,6 +1,7 @@
 #include "family.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/text.hpp"
+#include "gibbsite/mechanism/covariance.hpp"
 #include "gibbsite/release/query.hpp"
 #include "text.hpp"
 
@@ -131,6 +133,29 @@ FamilyProblem FamilyArguments::problem_of_shape(Family family, std::uint64_t row
   return out;
 }
 
+namespace {
+
+// A draw of a mean has the noise of the widest law that the range allows; noise in a sum has less.
+std::string surer_mean(std::span<const FamilyPlan> plans) {
+  const FamilyProblem& p = plans.front().problem;
+  const bool means = p.family == Family::mean || p.family == Family::bounded_mean;
+  if (!means || p.trim || p.public_counts || plans.front().budget.draws != 1 ||
+      p.rows > most_covariance_rows)
+    return "";
+  std::vector<std::string> noise;
+  for (const FamilyPlan& plan : plans) {
+    const CovariancePlan sums = plan_covariance({.rows = p.rows, .columns = 1}, plan.budget);
+    const MomentDeviations of = moment_deviations(sums.mechanism, 1, plan.budget.adjacency);
+    noise.push_back(plus_minus(of.sum / static_cast<double>(p.rows) * (p.hi - p.lo) / 2));
+  }
+  return wrapped(fmt::format(
+      "a mean alone is surer by --model covariance --columns NAME: privacy adds ±{} to what the "
+      "sample leaves open",
+      fmt::join(noise, ", ")));
+}
+
+}  // namespace
+
 std::string family_summary(std::span<const FamilyPlan> plans) {
   const FamilyPlan& first = plans.front();
   const FamilyProblem& p = first.problem;
@@ -155,6 +180,7 @@ std::string family_summary(std::span<const FamilyPlan> plans) {
       "person's\nestimate ±: of the {}, noise and sample together, 95 % of the time, in the middle "
       "of what it can be\n{}",
       of_what(p), alike_words(first.budget.rows_per_person));
+  out += surer_mean(plans);
   if (p.trim) {
     constexpr double failure = 0.05;
     out += fmt::format(

@@ -65,8 +65,9 @@ std::string of_bins(const NetworkModel& network) {
   const bool numbers = std::ranges::any_of(node_columns(network.schema), [](const Column& column) {
     return column.type == ColumnType::number;
   });
-  return numbers ? "\nNumbers are compared by their bins: how they lie within one is not looked at.\n"
-                 : "";
+  return numbers
+             ? "\nNumbers are compared by their bins: how they lie within one is not looked at.\n"
+             : "";
 }
 
 std::string classifier_table(const SyntheticClassifier& c) {

@@ -9,6 +9,7 @@
 
 #include "bought_schema.hpp"
 #include "command.hpp"
+#include "covariance.hpp"
 #include "cross_table.hpp"
 #include "family.hpp"
 #include "gibbsite/certificate/certificate.hpp"
@@ -56,7 +57,7 @@ struct PlanCommand {
       if (!shape.schema.empty()) require_states(read_table_schema(shape.schema, named));
       plan.model = "auto";
     }
-    if (columns.empty() || no_schema) return;
+    if (columns.empty() || no_schema || plan.model == covariance_model) return;
     if (plan.model != "auto" || plan.mechanism != "auto" || plan.structure) {
       throw BadInput(
           fmt::format("{}: has no meaning with --columns, the cross table of which is "
@@ -135,8 +136,6 @@ struct PlanCommand {
   }
 
   void run() const {
-    if (plan.model == covariance_model)
-      throw BadInput("--model covariance: is planned by fit --check, which shows its noise");
     const std::pair<const char*, bool> needed[]{
         {"--epsilon", !epsilons.empty() || plan.rho || asks_price()},
         {"--delta", plan.delta.has_value()}};
@@ -164,6 +163,7 @@ struct PlanCommand {
       throw BadInput("--rdp: takes one --epsilon; plan each of several by itself");
     if (asks_price()) return price();
     const std::vector<PlanRequest> requests = one_of_each_budget(plan);
+    if (plan.model == covariance_model) return plan_of_covariance(requests);
     if (plan.model == network_model) return plan_of_network(requests);
     if (const auto kind = family_named(plan.model)) return plan_of_family(*kind, requests);
     plan_of_rows(requests);
@@ -319,7 +319,8 @@ struct PlanCommand {
     return out;
   }
 
-  void plan_of_network(const std::vector<PlanRequest>& requests) const {
+  // Of a table of columns, which takes no shape of rows: throws BadInput.
+  void require_columns_shape() const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",
                                  shape.features    ? "--features"
@@ -339,14 +340,36 @@ struct PlanCommand {
     if (!shape.table.data.empty() ? shape.rows.has_value() : !shape.rows && !capped) {
       throw BadInput("--rows: give the number of rows, or --data");
     }
-    const Schema domain = columns.empty() ? read_network_schema(shape.schema)
-                                          : read_table_schema(shape.schema, named_columns(columns));
+  }
+  // Those of the table, or as they are given.
+  [[nodiscard]] std::uint64_t rows_of_columns(const Schema& domain) const {
     ReadOptions options = people_held();
     options.labels = ReadOptions::Labels::optional;
     options.ignore_extra_columns = true;
-    const std::uint64_t rows = !shape.table.data.empty()
-                                   ? rows_of_table(domain, options)
-                                   : shape.rows.value_or(plan.rows_cap.value_or(0));
+    return !shape.table.data.empty() ? rows_of_table(domain, options)
+                                     : shape.rows.value_or(plan.rows_cap.value_or(0));
+  }
+
+  void plan_of_covariance(const std::vector<PlanRequest>& requests) const {
+    require_columns_shape();
+    if (json) throw BadInput("--json: has no meaning with --model covariance; leave it out");
+    if (columns.empty())
+      throw BadInput("--columns: is missing; name the columns of numbers, with commas between");
+    const Schema domain = read_covariance_schema(shape.schema, named_columns(columns),
+                                                 adjacency_from_string(plan.adjacency));
+    const CovarianceProblem problem = covariance_problem(plan, domain, rows_of_columns(domain));
+    std::vector<CovariancePlan> plans;
+    for (const PlanRequest& request : requests)
+      plans.push_back(gibbsite::plan(request, problem, budget_of(request)));
+    warn_of_budget(largest_of(requests), problem.rows, warn);
+    fmt::print("{}", covariance_summary(plans, domain));
+  }
+
+  void plan_of_network(const std::vector<PlanRequest>& requests) const {
+    require_columns_shape();
+    const Schema domain = columns.empty() ? read_network_schema(shape.schema)
+                                          : read_table_schema(shape.schema, named_columns(columns));
+    const std::uint64_t rows = rows_of_columns(domain);
     const NetworkProblem problem = network_problem(plan, domain, rows);
     std::vector<NetworkPlan> plans;
     for (const PlanRequest& request : requests)

@@ -99,7 +99,7 @@ struct ReportCommand {
 void define_report(CLI::App& app) {
   const auto command = std::make_shared<ReportCommand>();
   app.add_option("--model,model", command->model,
-                 "a file that fit, table or another command released")
+                 "a model, draws, a network, a table or a schema that was released")
       ->type_name("FILE");
   add_output(app, "--out", command->out,
              "the page (HTML); written whole or not at all; - is standard output");

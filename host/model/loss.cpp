@@ -123,7 +123,8 @@ const Loss& loss_named(std::string_view name) {
   throw BadInput(
       Field{"model"}, fmt::format("no loss is called '{}'", name),
       fmt::format("there is: {}, {}-K of K = 2 to {} classes; of one column {}; of "
-                  "several covariance and network, which answers quantiles too",
+                  "several covariance, and network, of which query asks P(COLUMN < NUMBER) for a "
+                  "median",
                   known, losses::Softmax::family, losses::Softmax::most_classes, families));
 }
 

@@ -228,6 +228,17 @@ void require_verified(const json& file, const std::string& source) {
       source, shown(found.failures[second ? 1 : 0])));
 }
 
+namespace {
+void require_page(const json& certificate, const std::string& source) {
+  with_kind(certificate, [&]<class Held>(std::type_identity<Held>) {
+    if constexpr (!std::is_same_v<Held, LinearKind>)
+      throw BadInput(FilePosition{source},
+                     fmt::format("holds {}, of which there is no page", Held::holds),
+                     Message(Held::use));
+  });
+}
+}  // namespace
+
 std::string html_report(const std::string& text, const std::string& source,
                         const ReportTemplate& words) {
   const json file = parse_release_json(text, source);
@@ -238,6 +249,7 @@ std::string html_report(const std::string& text, const std::string& source,
     return report_of(parse_release<GraphicalKind>(text, source), file, text, words);
   if (is_of<SchemaKind>(file.at("certificate")))
     return report_of(parse_release<SchemaKind>(text, source), file, text, words);
+  require_page(file.at("certificate"), source);
   return report_of(parse_release(text, source), file, text, words);
 }
 

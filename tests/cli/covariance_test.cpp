@@ -1,4 +1,8 @@
 // Means, standard deviations and correlations by the program.
+#include "gibbsite/mechanism/covariance.hpp"
+
+#include <fmt/format.h>
+
 #include <string>
 
 #include "cli/cli.hpp"
@@ -49,6 +53,8 @@ TEST_F(CovarianceCli, FitsVerifiesPrintsAndIsEntered) {
   EXPECT_THAT(csv.out, HasSubstr("\ncorrelation,\"weight, kg\",height,"));
   EXPECT_THAT(gibbsite({"query", "--model", "moments.json", "--probability", "a > 1"}).err,
               HasSubstr("print it with coefficients"));
+  expect_error(gibbsite({"report", "moments.json", "--out", "page.html"}), 2,
+               "holds means and a covariance, of which there is no page; print it with");
 }
 
 TEST_F(CovarianceCli, ChecksAndKeepsRho) {
@@ -106,9 +112,35 @@ TEST_F(CovarianceCli, RefusesWhatMakesNoSense) {
   expect_error(moments({"--columns", "height", "--prior", "2"}), 2, "--prior: ");
   expect_error(moments({"--columns", "height", "--adjacency", "add-remove"}), 2, "rows-cap");
   expect_error(gibbsite(fit({"--columns", "height", "--out", "m.json"})), 2, "--columns: ");
-  expect_error(gibbsite({"plan", "--model", "covariance", "--rows", "10", "--epsilon", "1",
-                         "--delta", "1e-6"}),
-               2, "fit --check");
+  const Arguments plan{"plan",      "--model", "covariance", "--rows", "1000",
+                       "--epsilon", "1",       "--delta",    "1e-6"};
+  expect_error(gibbsite(plan), 2, "--schema: is missing");
+  expect_error(gibbsite(joined(plan, {"--schema", "table.toml"})), 2, "--columns: is missing");
+  expect_error(gibbsite(joined(plan, {"--schema", "table.toml", "--columns", "sex"})), 2,
+               "'sex' is a category");
+}
+
+// Beforehand: the noise in a mean, which is what fits have; of one column a fraction of what a draw
+// of its mean has.
+TEST_F(CovarianceCli, IsPlanned) {
+  const Outcome planned =
+      gibbsite({"plan", "--model", "covariance", "--schema", "table.toml", "--columns", "height",
+                "--rows", "1000", "--epsilon", "0.5,1", "--delta", "1e-6"});
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("1,000 rows, 1 column, δ = 1e-06"));
+  EXPECT_THAT(planned.out, HasSubstr("ε = 0.5: mean ±  ε = 1: mean ±"));
+  EXPECT_THAT(planned.out, HasSubstr("height      140 to 200"));
+  const CovarianceProblem problem{.rows = 1000, .columns = 1};
+  const CovariancePlan made = plan_covariance(problem, {.epsilon = 1, .delta = 1e-6});
+  const double noise = moment_deviations(made.mechanism, 1, Adjacency::replace_one).sum / 1000 * 30;
+  EXPECT_THAT(planned.out, HasSubstr(fmt::format("{:.2g}\n", 1.959964 * noise)));
+  const Outcome drawn =
+      gibbsite({"plan", "--model", "bounded-mean", "--schema", "table.toml", "--column", "height",
+                "--rows", "1000", "--epsilon", "1", "--delta", "1e-6"});
+  ASSERT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_THAT(drawn.out, HasSubstr(fmt::format("--model covariance --columns NAME: privacy adds "
+                                               "±{:.2g} to",
+                                               1.959964 * noise)));
 }
 
 }  // namespace covariance_test

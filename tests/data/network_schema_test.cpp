@@ -76,9 +76,9 @@ TEST(NetworkSchema, MissingNumbersHaveALevelWhereOneIsSaid) {
   EXPECT_FALSE(bins_of("missing = \"\"\n", ""));
   // Nobody gives edges to a table of counts: there the marks of the whole table make one, too.
   const auto table_bins = [](const std::string& whole, const std::string& more) {
-    return parse_table_schema(whole + "[columns]\na = {type = \"number\", range = [0, 9], bins = 3" +
-                                  more + "}\n",
-                              "t.toml", {"a"})
+    return parse_table_schema(
+               whole + "[columns]\na = {type = \"number\", range = [0, 9], bins = 3" + more + "}\n",
+               "t.toml", {"a"})
         .columns[0]
         .has_missing_bin;
   };

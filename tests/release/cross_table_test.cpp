@@ -439,9 +439,9 @@ TEST(CrossTable, NamesItsLevels) {
   missing.schema.columns[1].decimals = 0;
   missing.schema.columns[1].has_missing_bin = true;
   count(missing, std::vector<double>(12, 1), bits);
-  EXPECT_THAT(cross_table(missing, std::nullopt, {"b"}).levels[0],
-              ::testing::ElementsAre("0", "[1, 40)", "[40, 60)", "[60, 80)", "[80, 100]",
-                                     "(missing)"));
+  EXPECT_THAT(
+      cross_table(missing, std::nullopt, {"b"}).levels[0],
+      ::testing::ElementsAre("0", "[1, 40)", "[40, 60)", "[60, 80)", "[80, 100]", "(missing)"));
   EXPECT_EQ(all_levels(table), "(all)");
   model.schema.columns[0].levels = {"(all)", "x"};
   EXPECT_EQ(all_levels(cross_table(model, std::nullopt)), "((all))");
