@@ -42,7 +42,7 @@ const TemplateNames& names() {
        "levels",      "trimmed",          "missing",         "bought_range",    "public_table",
        "cross_table", "tables",           "persons",         "one_of_person",   "weights",
        "weighed",     "chosen_structure", "drawn",           "noisy_counts",    "counting",
-       "all_cells",   "transitions",      "long_run"},
+       "all_cells",   "transitions",      "long_run",        "counted_together"},
       {"rows",
        "rows_of_each",
        "draws",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gibbsite/core/human_count.hpp"
 #include "gibbsite/core/network.hpp"
 #include "gibbsite/release/cross_table.hpp"
+#include "gibbsite/release/network_query.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
 
@@ -152,7 +154,52 @@ void node_table(Html& page, const NetworkModel& model, const Names& names, std::
              human_count(static_cast<double>(all)));
 }
 
+// Shares of one column's levels, with how far the table's own may be from them.
+void tree_column(Html& page, const NetworkModel& model, const Names& names, std::uint32_t column) {
+  const std::vector<std::string>& levels = names.levels[column];
+  page.put(
+      "<table><caption>Shares of {} in percent, and how far off they may be</caption>"
+      "<thead><tr><th scope=\"col\">level</th><th scope=\"col\">share</th>"
+      "<th scope=\"col\">±</th></tr></thead><tbody>\n",
+      names.columns[column]);
+  const std::size_t shown = std::min(levels.size(), most_levels);
+  for (std::uint32_t level = 0; level < shown; ++level) {
+    const NetworkQuestion question{.target = {{column, {level}}}, .evidence = {}};
+    const std::optional<double> reach = question_reach(model, question);
+    page.put("<tr><th scope=\"row\">{}</th><td>{:.3g}</td><td>{}</td></tr>\n", levels[level],
+             100 * answer(model, question).front(),
+             reach ? fmt::format("{:.2g}", 100 * *reach) : std::string());
+  }
+  page.put("</tbody></table>\n");
+  if (shown < levels.size())
+    page.put("<p>and {} more levels (all in the file)</p>\n", levels.size() - shown);
+}
+
+void tree_tables(Html& page, const NetworkModel& model) {
+  const Names names(model);
+  const std::size_t shown = std::min(names.columns.size(), most_tables);
+  for (std::size_t k = 0; k < shown; ++k)
+    tree_column(page, model, names, static_cast<std::uint32_t>(k));
+  if (shown < names.columns.size())
+    page.put("<p>Shares of {} of {} columns are shown; all are in the file.</p>\n", shown,
+             names.columns.size());
+  if (model.tree->tables.empty()) return;
+  page.put(
+      "<table><caption>Columns that were counted together</caption><thead><tr>"
+      "<th scope=\"col\">columns</th><th scope=\"col\">cells</th>"
+      "<th scope=\"col\">noise in a count, rows, 95 %</th></tr></thead><tbody>\n");
+  for (const MeasuredTable& one : model.tree->tables) {
+    std::vector<std::string> of;
+    for (const std::uint32_t column : one.columns) of.push_back(names.columns[column]);
+    page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>±{:.3g}</td></tr>\n",
+             fmt::format("{}", fmt::join(of, ", ")),
+             human_count(static_cast<double>(one.counts.size())), two_sided_95 * one.deviation);
+  }
+  page.put("</tbody></table>\n");
+}
+
 void network_tables(Html& page, const NetworkModel& model, bool after_counts) {
+  if (model.tree) return tree_tables(page, model);
   const std::vector<std::uint32_t> order = model.network.order();
   const Names names(model);
   for (std::size_t i = 0; i < std::min(order.size(), most_tables); ++i)
@@ -192,6 +239,7 @@ void add_network(PageFacts& page, const NetworkRelease& release) {
                           {"weighed", k > 0 || weight != nullptr},
                           {"chosen_structure", problem.chooses_structure()},
                           {"drawn", model.network.size() <= most_drawn},
+                          {"counted_together", model.tree.has_value()},
                           {"noisy_counts", !model.noise.empty() || model.tree}});
   page.texts.insert({{"columns", fmt::format("{}", model.network.size())},
                      {"rows_of_person", fmt::format("{}", k)},

@@ -119,6 +119,25 @@ TEST_F(ReportCli, TakesAFamilyAndSeveralClasses) {
                           HasSubstr("<h3>much</h3>")));
 }
 
+// Of a chosen structure the page says of every share what query says of it.
+TEST_F(ReportCli, SaysHowSureSharesOfAChosenStructureAre) {
+  const std::string page = report({"--model", "network", "--structure", "private"});
+  expect_order(page);
+  EXPECT_THAT(
+      page, AllOf(HasSubstr("<caption>Shares of income in percent, and how far off"),
+                  HasSubstr("lies within ± of the one shown"), Not(HasSubstr("is mostly noise"))));
+  const auto asked = nlohmann::json::parse(
+      gibbsite({"query", "--model", "m.json", "--json", "P(work = State, gov)"}).out);
+  const std::string line = page.substr(
+      page.find("<th scope=\"row\">State, gov</th>", page.find("<caption>Shares of work")));
+  const std::string cells = line.substr(0, line.find("</tr>"));
+  const double share = std::stod(cells.substr(cells.find("<td>") + 4));
+  const double reach = std::stod(cells.substr(cells.rfind("<td>") + 4));
+  EXPECT_NEAR(share, 100 * asked[0]["draws"][0].get<double>(), 0.01 * share);
+  EXPECT_NEAR(reach, 100 * asked[0]["reach"].get<double>(), 0.06 * reach);
+  EXPECT_GT(reach, 0);
+}
+
 TEST_F(ReportCli, TakesANetwork) {
   // Sixty people in each of two bins: noise of some ten hides neither, but once in a billion runs.
   std::string schema = Cli::schema();

@@ -23,9 +23,9 @@ struct NetworkQuestion {
   std::string text{};  ///< as it was asked, for messages
 };
 /// Reads a question. An event is `column = level`, `!=`, or `in {level, level}`. An event of a
-/// number is `<` or `>=` and the end of a bin, or `= [20, 30)`. `<=` and `>` are allowed if they
-/// mean the same for every number that the column is written with (Column::decimals). Names are
-/// those of the model, the longest that fits, or in quotes. Throws BadInput on another form, an
+/// number is `<` or `>=` and the end of a bin, or `= [20, 30)`. `<=`, `>` and other values are
+/// allowed if they mean the same for every number that the column is written with
+/// (Column::decimals); of whole numbers `= 3` is the bin that holds it alone. Names are those of the model, the longest that fits, or in quotes. Throws BadInput on another form, an
 /// unknown column, or an unknown level; it lists the known ones, or the ends of bins.
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text);
 /// Reads "P(income | sex = Female, age >= 40)", which is about all levels of its first column: they
