@@ -381,7 +381,7 @@ Message CellEncoder::or_else(const Message& in_schema) const {
 }
 
 Message CellEncoder::missing_label_words() const {
-  return "the label is missing; fill it" + or_else("") + tells_of_row;
+  return "the label is missing; fill it or leave the row out" + or_else("") + tells_of_row;
 }
 
 // "its levels are 'A', 'B'", which are public; and what the cell may have been meant to be.

@@ -137,6 +137,14 @@ void warn_of_labels(const TableRead& of, std::vector<Message>& out) {
                                        first));
   }
   const NumberLabel* const range = number_of(schema.label);
+  if (counts.invalid_labels > 0) {
+    out.emplace_back(format_message(
+        "{} labels are missing or unreadable and count as {}: effects and predictions take them for "
+        "that; if rows without one should not count, leave them out of the table",
+        of_rows(counts.invalid_labels, of.rows),
+        range != nullptr ? std::string("the middle of the range")
+                         : gibbsite::quoted(class_names(schema.label).front())));
+  }
   if (range != nullptr && 2 * counts.clamped_labels > of.rows) {
     out.emplace_back(
         fmt::format("{} labels are beyond the range [{:.6g}, {:.6g}] and count as its ends; are "

@@ -260,7 +260,7 @@ std::string weighted_classes_meaning(const Schema& schema) {
                "they count so.";
 }
 
-// Where labels and weights are held, readers of the file alone cannot know how many were beyond.
+// Where labels and weights are held or missing, readers of the file alone cannot know how many.
 std::string held_meaning(const Schema& schema) {
   std::string out;
   if (const auto* const amount = std::get_if<Amount>(&schema.label))
@@ -270,6 +270,11 @@ std::string held_meaning(const Schema& schema) {
     out = fmt::format(" Labels above {} count as that.", number_text(count->hi));
   if (const Column* const weight = schema.weight())
     out += fmt::format(" Weights above {} count as that.", number_text(weight->hi));
+  if (schema.invalid == Invalid::middle)
+    out +=
+        fmt::format(" A missing {} counts as {}.", schema.label_name,
+                    number_of(schema.label) != nullptr ? std::string("the middle of the range")
+                                                       : quoted(class_names(schema.label).front()));
   return out;
 }
 

@@ -30,6 +30,7 @@ constexpr double overshoot = 2, damped = 1.5;
 constexpr double rare_curvature = 0.16, rare_least_curvature = 0.1;
 // N/d from which on. Below, noise is what a path that forgets its first gradients would have most.
 constexpr double least_rare_signal = 60;
+constexpr double least_count_curvature = 0.002;  // of what is usual
 constexpr int fits = 12;
 constexpr double first_part = 0.5;  // of a public center, where the path begins
 
@@ -134,7 +135,7 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       rows_(problem.most_weight_up()),
       intercept_(problem.intercept),
       // Who asks for moments alone asks for no curvature.
-      curvature_noise_(constants_.rare > 0 && settings.curvature_share > 0
+      curvature_noise_(constants_.rare + constants_.counts > 0 && settings.curvature_share > 0
                            ? curvature_deviation_up(settings, who, largest_trace(problem), 0)
                            : 0),
       metric_(std::move(start)),
@@ -208,6 +209,7 @@ WhitenedRule::Constants WhitenedRule::constants_for(const Problem& problem) {
   Constants out{(counts ? 0.04 : 0.15) * phi, phi, 2 * phi, 2, std::max(3.0, B2 / 4),
                 std::max(100.0, 4 * B2)};
   out.by_step = counts;
+  if (counts) out.counts = out.least_curvature;
   return out;
 }
 
@@ -325,6 +327,7 @@ void WhitenedRule::answer_gradient(const VectorXd& answer, double deviation,
     look_for_rare_class(noisy_curvature);
     damp(noisy, deviation);
   }
+  look_for_rare_counts(noisy, deviation, noisy_curvature);
   const double mean_curvature = noisy_curvature / rows_ / constants_.directions;
   curvature_ = gradients_ > 0 ? std::clamp(mean_curvature, constants_.least_curvature,
                                            constants_.most_curvature)
@@ -349,6 +352,32 @@ void WhitenedRule::look_for_rare_class(double curvature) {
   for (std::size_t t = 0; t < path_.size(); ++t)
     sum_up(path_[t].omega, path_[t].gradient, path_[t].deviation,
            std::pow(static_cast<double>(t + 1), constants_.recency));
+}
+
+// Of counts the curvature is their mean m at omega, as a part of N, and the gradient along the
+// constant is the sum of what m lies above their own mean y. The larger of both is a step's
+// curvature that overshoots from neither side; where both are surely small, what is usual is many
+// times too much, and the path would end on its way.
+void WhitenedRule::look_for_rare_counts(const VectorXd& gradient, double deviation,
+                                        double curvature) {
+  if (constants_.counts == 0 || !intercept_) return;
+  if (of_constant_.size() == 0) {
+    const VectorXd constant = VectorXd::Unit(metric_.rows(), metric_.rows() - 1);
+    of_constant_ = MatrixXd(metric_).completeOrthogonalDecomposition().solve(constant);
+    if (!of_constant_.allFinite()) of_constant_.setZero(metric_.cols());
+  }
+  // Their sum, by all answers so far, and what m adds up to by the surer of two answers.
+  const double above = of_constant_.dot(gradient), noise = deviation * of_constant_.norm();
+  const double variance = curvature_noise_ * curvature_noise_ + noise * noise;
+  labels_ += (curvature - above) / variance;
+  labels_precision_ += 1 / variance;
+  const double labels = labels_ / labels_precision_, of_labels = 1 / std::sqrt(labels_precision_);
+  const bool by_gradient = std::hypot(of_labels, noise) < curvature_noise_;
+  const double most_means = by_gradient ? labels + above + overshoot * std::hypot(of_labels, noise)
+                                        : curvature + overshoot * curvature_noise_;
+  const double surely = std::max(most_means, labels + overshoot * of_labels) / rows_;
+  constants_.least_curvature =
+      std::clamp(surely, least_count_curvature * constants_.counts, constants_.counts);
 }
 
 void WhitenedRule::sum_up(const VectorXd& omega, const VectorXd& gradient, double deviation,

@@ -110,6 +110,8 @@ class WhitenedRule {
   void begin_at_center();
   // Goes on as for a rare class where the answered curvature is surely that of one.
   void look_for_rare_class(double curvature);
+  // Takes less for the least curvature where counts are surely rare beside the largest one.
+  void look_for_rare_counts(const Eigen::VectorXd& gradient, double deviation, double curvature);
   // Adds a gradient, asked at omega, to the sums.
   void sum_up(const Eigen::VectorXd& omega, const Eigen::VectorXd& gradient, double deviation,
               double recent);
@@ -139,6 +141,7 @@ class WhitenedRule {
     double directions = 1;  // of z that move what is predicted
     bool by_step = false;   // damping follows from the last step, and may go back
     double rare = 0;        // q below which one of two classes is rare; 0: none is
+    double counts = 0;      // least_curvature of usual counts; 0: labels are none
   };
   static Constants constants_for(const Problem& problem);
   // Constants of a small budget, from N/d.
@@ -157,7 +160,9 @@ class WhitenedRule {
   std::size_t outputs_;  // K
   double rows_;          // n, or an estimate of what they count
   bool intercept_;
-  double curvature_noise_;  // deviation of an answered curvature
+  double curvature_noise_;         // deviation of an answered curvature
+  Eigen::VectorXd of_constant_{};  // omega of a constant predictor of 1 [k]; empty: not looked for
+  double labels_ = 0, labels_precision_ = 0;  // sum of counts over N times its precision
   std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
   // metric_, but for curves whose rough directions are as long as others: what the prior is about.

@@ -58,7 +58,7 @@ TEST_F(Screens, ACellThatTheSchemaLacksIsSaidBesideTheLevels) {
       "30,pilot,>50K",
       "column 'work': level 'pilot' is not in the schema (its levels: 'Private', 'State, gov'); fix the cell");
   refused(",Private,>50K", "column 'age': the cell is empty; fill it");
-  refused("30,Private,", "the label is missing; fill it");
+  refused("30,Private,", "the label is missing; fill it or leave the row out");
   refused("30,Private", "2 cells where the header has 3; fix the row");
   refused("30,\"Private,>50K", "a quoted cell has no closing quote");
   folder.write("table.toml",
