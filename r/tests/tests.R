@@ -184,7 +184,7 @@ check("people", nrow(drawn) == 500 && identical(drawn, synthesize(network, 500, 
 refused(synthesize(fit, 5), 2, "network")
 check("a plan", is.list(private_plan(nrow(people), 1, 1e-6, schema)))
 said <- tryCatch(private_plan(nrow(people), 20, 1e-6, schema), warning = conditionMessage)
-check("a plan warns", is.character(said) && grepl("= 20 whoever", said, fixed = TRUE))
+check("a plan warns", is.character(said) && grepl("= 20 by itself", said, fixed = TRUE))
 
 # ---- People with several rows ----
 set.seed(3)
