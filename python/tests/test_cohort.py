@@ -307,7 +307,7 @@ def test_fits_of_the_engine_warn_as_the_command_line_does(frame):
     with pytest.warns(gibbsite.FitWarning) as caught:
         gibbsite.fit_network(rows, plan)
     said = [str(one.message) for one in caught]
-    assert any("epsilon: at ε = 20 whoever knows" in one for one in said)
+    assert any("epsilon: ε = 20 by itself lets whoever knows" in one for one in said)
     assert any("delta: δ = 0.01 is not below 1/rows" in one for one in said)
     assert all(one.filename == __file__ for one in caught)
 

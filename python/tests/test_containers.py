@@ -283,7 +283,7 @@ def test_a_table_in_a_file_says_which_cells(tmp_path):
     [
         (lambda X, y: gibbsite.PrivateLogisticRegression(0.01, 1e-6, ranges=RANGES, classes=CLASSES).fit(X[:40], y[:40]), "40 rows are few"),
         (lambda X, y: gibbsite.PrivateLogisticRegression(1, 0.1, ranges=RANGES, classes=CLASSES).fit(X, y), "delta: δ = 0.1 is not below 1/rows"),
-        (lambda X, y: gibbsite.PrivateLogisticRegression(50, 1e-6, ranges=RANGES, classes=CLASSES).fit(X, y), "epsilon: at ε = 50 whoever knows"),
+        (lambda X, y: gibbsite.PrivateLogisticRegression(50, 1e-6, ranges=RANGES, classes=CLASSES).fit(X, y), "epsilon: ε = 50 by itself lets whoever knows"),
         (lambda X, y: logistic().fit(X, ["yes"] * len(X)), "no label is of the class 'no'"),
         (lambda X, y: logistic({"age": (0, 1), "job": LEVELS}).fit(X, y), "column 'age': 400 of 400 cells are beyond the range"),
         (lambda X, y: logistic(ranges=None, classes=None, schema=UNIT).fit(X, y.str.title()), "400 of 400 labels are of neither class"),

@@ -70,7 +70,7 @@ def test_the_price_of_a_posterior_is_what_a_fit_of_that_epsilon_draws_from(schem
     assert gibbsite.posterior_price(schema=tmp_path / "s.toml", rows=20000, delta=1e-6, prior_precision=400) == price
 
     column = gibbsite.Schema.parse_column(TOML, "people.toml", "age")
-    family = gibbsite.posterior_price(schema=column, model="bounded-mean", rows=1000, delta=1e-6, prior=9)
+    family = gibbsite.posterior_price(schema=column, model="bounded-mean", rows=1000, delta=1e-6, prior=[9, 9])
     assert family["epsilon"] > 0 and family["fit_epsilon"] is None
     nothing = gibbsite.posterior_price(schema=schema, rows=20000, delta=1e-6, prior_precision=1e-9)
     assert nothing["epsilon"] is None and nothing["best_guess"] == 100

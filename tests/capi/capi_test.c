@@ -141,11 +141,11 @@ static void test_log(const char *scratch) {
                            GIBBSITE_ROWS, &schema, &error));
   OK(gibbsite_plan(schema, settings, 2000, &text, &error));
   gibbsite_free(text);
-  CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL && lines == 2);
+  CHECK(strstr(said, "epsilon: \316\265 = 20 by itself") != NULL && lines == 2);
   lines = 0, said[0] = '\0';
   OK(gibbsite_fit_file(path(scratch, "odd.csv"), schema, settings, NULL, &model, &error));
   CHECK(strstr(said, "rows_per_person: nothing enforces it") != NULL);
-  CHECK(strstr(said, "epsilon: at \316\265 = 20 whoever") != NULL);
+  CHECK(strstr(said, "epsilon: \316\265 = 20 by itself") != NULL);
   CHECK(strstr(said, "is not below 1/rows") != NULL);
   CHECK(strstr(said, "private: column 'gender': 1333 of 2000 cells are none of the levels") != NULL);
   CHECK(lines == 4);

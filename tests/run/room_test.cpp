@@ -106,7 +106,7 @@ TEST_F(Room, AFitIsWarnedOfByPublicNumbers) {
   warn_of_fit(planned(1), keep);
   EXPECT_THAT(lines, IsEmpty());
   warn_of_fit(planned(20, 40), keep);
-  EXPECT_THAT(lines, ElementsAre(HasSubstr("epsilon: at ε = 20 whoever knows")));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("epsilon: ε = 20 by itself lets whoever knows")));
   lines.clear();
   warn_of_fit(planned(0.1, 500), keep);
   EXPECT_THAT(lines, ElementsAre(HasSubstr("500 rows are few for 11 features at ε = 0.1")));
