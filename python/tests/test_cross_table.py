@@ -89,7 +89,8 @@ def test_takes_frames_schemas_and_one_column(folder):
     of_frame = gibbsite.table(pandas.DataFrame(people(2000)), whole, "age", epsilon=1.0, delta=1e-6, seed=1)
     of_file = counted(["age"], seed=1)
     assert of_frame.release.to_json() == of_file.release.to_json()
-    assert of_frame.columns == ["age"] and len(of_frame.frame) == 4
+    assert of_frame.columns == ["age"] and len(of_frame.frame) == 5
+    assert of_frame.frame["age"].tolist()[3:] == ["(missing)", "(all)"]  # the whole table has a mark
     assert of_frame.frame["std_err"].iloc[-1] == 0
 
 

@@ -217,7 +217,7 @@ def test_predictions_and_scores(data, schema):
 def test_a_plan_warns_as_the_programs_does(schema):
     with pytest.warns(gibbsite.FitWarning, match="rows are few for 3 features"):
         gibbsite.plan(epsilon=0.1, delta=1e-6, rows=100, schema=schema)
-    with pytest.warns(gibbsite.FitWarning, match="epsilon: at"):
+    with pytest.warns(gibbsite.FitWarning, match="epsilon: ε = 20 by itself"):
         gibbsite.plan(epsilon=20.0, delta=1e-6, rows=20000, schema=schema)
 
 
