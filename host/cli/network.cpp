@@ -243,9 +243,7 @@ std::string crowded_bins(const NetworkModel& model) {
     for (const double count : counts) all += std::max(count, 0.0);
     const auto bin = static_cast<std::size_t>(largest - counts.begin());
     if (!(*largest > most * all) || bin > column.edges.size()) continue;
-    const std::vector<double> ends = bin_ends(column);
-    const double step = column.decimals ? std::pow(10.0, -*column.decimals) : 0;
-    if (ends[bin + 1] - ends[bin] <= step || whole_number_of_bin(column, bin)) continue;
+    if (number_of_bin(column, bin)) continue;
     out += wrapped(fmt::format(
         "{}: about {:.0f} % lie in one bin, {}, over which drawn numbers are spread; if they do "
         "not, give bins that meet within it (another fit costs again)",

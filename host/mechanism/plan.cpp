@@ -185,10 +185,12 @@ void validate(const Problem& problem, const Budget& budget, const PlanOptions& p
         fmt::format("{} answers nothing that they could be made from", plan_options.mechanism),
         format_message("leave them out, or use {} whitened", Field{"mechanism"}));
   }
-  if (plan_options.intervals && (plan_options.tv || plan_options.ball)) {
+  if (plan_options.intervals && (plan_options.tv || plan_options.beta || plan_options.ball)) {
     throw BadInput(Field{"intervals"},
-                   format_message("belong to {} whitened, which takes no {} and no {}",
-                                  Field{"mechanism"}, Field{"tv"}, Field{"ball"}),
+                   format_message("belong to {} whitened, which takes no {}", Field{"mechanism"},
+                                  Field{plan_options.tv     ? "tv"
+                                        : plan_options.beta ? "beta"
+                                                            : "ball"}),
                    "leave one out");
   }
   if (plan_options.ball) {

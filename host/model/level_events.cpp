@@ -214,7 +214,7 @@ std::uint32_t EventReader::level(std::uint32_t column, const std::vector<std::st
                                       levels.begin());
   }
   const bool number = columns_.columns[column].type == ColumnType::number;
-  if (const auto bin = bin_of_whole_number(column, piece(ends))) {
+  if (const auto bin = bin_of_number(column, piece(ends))) {
     rest_.remove_prefix(piece(ends).size());
     skip();
     return *bin;
@@ -225,14 +225,14 @@ std::uint32_t EventReader::level(std::uint32_t column, const std::vector<std::st
                      number ? "; write one of them, or < or >= and an end of a bin" : ""));
 }
 
-// "13" for [12.5, 13.5) where numbers are whole, as tables of counts call it.
-std::optional<std::uint32_t> EventReader::bin_of_whole_number(std::uint32_t column,
-                                                              const std::string& text) const {
+// "13" for [12.5, 13.5) of whole numbers, as tables of counts call it.
+std::optional<std::uint32_t> EventReader::bin_of_number(std::uint32_t column,
+                                                        const std::string& text) const {
   const Column& of = columns_.columns[column];
   const std::optional<double> value = parsed_number(text);
   if (!value || of.type != ColumnType::number) return {};
   for (std::size_t bin = 0; bin + 1 < bin_ends(of).size(); ++bin)
-    if (whole_number_of_bin(of, bin) == value) return static_cast<std::uint32_t>(bin);
+    if (number_of_bin(of, bin) == value) return static_cast<std::uint32_t>(bin);
   return {};
 }
 
@@ -261,6 +261,8 @@ std::vector<std::uint32_t> EventReader::compared(std::uint32_t column, std::stri
   };
   for (std::size_t i = 0; value && of.decimals && !cut && i + 1 < ends.size(); ++i)
     if (below(*value, closed) == below(ends[i], false)) cut = i;
+  if (value && of.decimals && !cut && below(*value, closed) >= below(ends.back(), true))
+    cut = ends.size() - 1;
   if (value && !cut && *value > ends.back()) cut = ends.size() - 1;  // cells are clamped
   if (value && !cut && *value < ends.front()) cut = 0;
   if (!cut) {

@@ -38,8 +38,8 @@ class EventReader {
   std::optional<std::uint32_t> name(const std::vector<std::string>& names, const Follows& follows);
   std::uint32_t level(std::uint32_t column, const std::vector<std::string>& levels,
                       std::string_view ends);
-  [[nodiscard]] std::optional<std::uint32_t> bin_of_whole_number(std::uint32_t column,
-                                                                 const std::string& text) const;
+  [[nodiscard]] std::optional<std::uint32_t> bin_of_number(std::uint32_t column,
+                                                           const std::string& text) const;
   std::vector<std::uint32_t> compared(std::uint32_t column, std::string_view sign);
 
   const Schema& columns_;

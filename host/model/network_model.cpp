@@ -123,13 +123,14 @@ std::vector<double> bin_ends(const Column& column) {
   return out;
 }
 
-std::optional<double> whole_number_of_bin(const Column& column, std::size_t bin) {
-  if (column.type != ColumnType::number || column.decimals != 0) return {};
+std::optional<double> number_of_bin(const Column& column, std::size_t bin) {
+  if (column.type != ColumnType::number || !column.decimals) return {};
   const std::vector<double> ends = bin_ends(column);
   if (bin + 1 >= ends.size()) return {};
-  const double first = std::ceil(ends[bin]), end = ends[bin + 1];
+  const double power = std::pow(10.0, *column.decimals);
+  const double first = std::ceil(ends[bin] * power), end = ends[bin + 1] * power;
   const double last = bin + 2 == ends.size() ? std::floor(end) : std::ceil(end) - 1;
-  return first == last ? std::optional(first) : std::nullopt;
+  return first == last ? std::optional(first / power) : std::nullopt;
 }
 
 std::vector<double> default_edges(const Column& number) {
@@ -143,8 +144,9 @@ std::vector<double> default_edges(const Column& number) {
     return out.empty() ? equal : out;
   }
   // Of many columns from 0 on most cells are 0: those are no part of a wide bin.
-  const double above_zero = 0.5 * std::pow(10.0, -*number.decimals);
-  if (number.lo == 0 && above_zero < 0.5 * equal.front()) out.push_back(above_zero);
+  const double power = std::pow(10.0, *number.decimals), above_zero = 0.5 / power;
+  if (number.lo == 0 && number.hi * power < 0x1p53 && above_zero < 0.5 * equal.front())
+    out.push_back(above_zero);
   for (const double edge : equal) {
     const double at = whole_numbers ? std::nearbyint(edge) : edge;
     if (at > number.lo && at < number.hi && (out.empty() || at > out.back())) out.push_back(at);

@@ -266,8 +266,8 @@ Grids exact_grids(const Chain& chain, const Counts& estimates) {
 std::vector<std::string> names_of_levels(const NetworkModel& model, std::size_t column) {
   std::vector<std::string> out = model.level_names(column);
   for (std::size_t level = 0; level < out.size(); ++level) {
-    const auto whole = whole_number_of_bin(model.schema.columns[column], level);
-    if (whole) out[level] = number_text(*whole);
+    const auto number = number_of_bin(model.schema.columns[column], level);
+    if (number) out[level] = number_text(*number);
   }
   return out;
 }

@@ -215,12 +215,10 @@ class WhitenedRun final : public MechanismRun {
     return score_coordinates(task_.outputs(), rule_.coordinates());
   }
   [[nodiscard]] WhitenedRule new_rule() const {
-    return {settings_,
-            task_.problem,
-            task_.who,
-            starting_metric(task_.schema),
-            plain_metric(task_.schema),
-            task_.model.center};
+    WhitenedRule out(settings_, task_.problem, task_.who, starting_metric(task_.schema),
+                     plain_metric(task_.schema), task_.model.center);
+    out.take_constant(constant_feature(task_.schema));
+    return out;
   }
   enum class Asked { lengths, moments, start, gradient, block, information, scores };
   [[nodiscard]] Asked asked() const {

@@ -143,8 +143,23 @@ WhitenedRule::WhitenedRule(const Whitened& settings, const Problem& problem, con
       clip_(settings.first_clip),
       public_(std::move(center)) {
   if (signal_per_feature(problem, who, settings.query_mu) < least_rare_signal) constants_.rare = 0;
+  if (intercept_) constant_feature_ = VectorXd::Unit(metric_.rows(), metric_.rows() - 1);
   omega_ = sum_omega_ = sum_gradient_ =
       VectorXd::Zero(metric_.cols() * static_cast<Eigen::Index>(problem.outputs));
+}
+
+VectorXd constant_feature(const Schema& schema) {
+  const auto d = static_cast<Eigen::Index>(schema.features());
+  if (schema.intercept) return VectorXd::Unit(d, d - 1);
+  Eigen::Index first = 0;
+  for (const Column& column : schema.terms()) {
+    const auto features = static_cast<Eigen::Index>(schema.features_of(column));
+    VectorXd out = VectorXd::Zero(d);
+    out.segment(first, features).setOnes();
+    if (column.type == ColumnType::category && always_has_level(schema, column)) return out;
+    first += features;
+  }
+  return {};
 }
 
 double least_class_weight(const Problem& problem) {
@@ -360,10 +375,9 @@ void WhitenedRule::look_for_rare_class(double curvature) {
 // times too much, and the path would end on its way.
 void WhitenedRule::look_for_rare_counts(const VectorXd& gradient, double deviation,
                                         double curvature) {
-  if (constants_.counts == 0 || !intercept_) return;
+  if (constants_.counts == 0 || constant_feature_.size() == 0) return;
   if (of_constant_.size() == 0) {
-    const VectorXd constant = VectorXd::Unit(metric_.rows(), metric_.rows() - 1);
-    of_constant_ = MatrixXd(metric_).completeOrthogonalDecomposition().solve(constant);
+    of_constant_ = MatrixXd(metric_).completeOrthogonalDecomposition().solve(constant_feature_);
     if (!of_constant_.allFinite()) of_constant_.setZero(metric_.cols());
   }
   // Their sum, by all answers so far, and what m adds up to by the surer of two answers.

@@ -3,6 +3,7 @@
 // rule"). Sees no row: noisy answers and public numbers alone, so nothing here costs privacy.
 #include <Eigen/Core>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gibbsite/core/problem.hpp"
@@ -39,6 +40,10 @@ class WhitenedRule {
   /// the prior pulls; empty: 0.
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who, Metric start,
                Metric plain = {}, std::vector<double> center = {});
+
+  /// Says which coefficients [d] are a constant predictor of 1 (constant_feature); without it that is
+  /// the intercept's, if there is one.
+  void take_constant(Eigen::VectorXd theta) { constant_feature_ = std::move(theta); }
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
   /// the information and of amounts, counts, weights and people the scores' second moments. Small
@@ -160,8 +165,9 @@ class WhitenedRule {
   std::size_t outputs_;  // K
   double rows_;          // n, or an estimate of what they count
   bool intercept_;
-  double curvature_noise_;         // deviation of an answered curvature
-  Eigen::VectorXd of_constant_{};  // omega of a constant predictor of 1 [k]; empty: not looked for
+  double curvature_noise_;              // deviation of an answered curvature
+  Eigen::VectorXd constant_feature_{};  // theta of a constant predictor of 1 [d]; empty: none is
+  Eigen::VectorXd of_constant_{};       // that in coordinates of z [k]; empty: not looked for
   double labels_ = 0, labels_precision_ = 0;  // sum of counts over N times its precision
   std::uint64_t lengths_ = 0, moments_ = 0, starts_ = 0, gradients_ = 0, of_intervals_ = 0;
   Metric metric_;
@@ -192,6 +198,10 @@ class WhitenedRule {
   Eigen::VectorXd block_omega_;
   double block_variance_ = 0;
 };
+
+/// Coefficients with which every row of the schema has a score of 1 [d]: the intercept's, or those of
+/// a category's levels of which every row has one. Empty if there are none.
+Eigen::VectorXd constant_feature(const Schema& schema);
 
 /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers in the
 /// units of `typical_features` and centered there by the constant column, if there is one [d x k].

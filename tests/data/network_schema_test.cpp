@@ -323,7 +323,13 @@ TEST(NetworkSchema, LabelsOfEveryKindAreColumns) {
   EXPECT_THAT(label_of("range = [-1, 2]\ndecimals = 0\n").edges, ElementsAre(-0.5, 0.5, 1.5));
   EXPECT_THAT(label_of("range = [17, 90]\ndecimals = 0\n").edges,
               ElementsAre(24, 32, 39, 46, 54, 61, 68, 75, 83));
-  EXPECT_THAT(label_of("range = [0, 500]\ncounts = true\n").edges.size(), 9U);
+  // Where 0 is the low end it is a bin of its own, as far as such numbers are told apart.
+  EXPECT_THAT(label_of("range = [0, 500]\ncounts = true\n").edges,
+              ElementsAre(0.5, 50, 100, 150, 200, 250, 300, 350, 400, 450));
+  EXPECT_EQ(label_of("range = [0, 500]\ndecimals = 2\n").edges.front(), 0.005);
+  EXPECT_EQ(label_of("range = [0, 500]\n").edges.front(), 50);
+  EXPECT_EQ(label_of("range = [1, 501]\ndecimals = 2\n").edges.size(), 9U);
+  EXPECT_EQ(label_of("range = [0, 1e12]\ndecimals = 4\n").edges.front(), 1e11);
   EXPECT_EQ(label_of("range = [0, 500]\ncounts = true\nbins = 5\n").edges.size(), 4U);
   const Column classes = label_of("classes = [\"a\", \"b\", \"c\"]\n");
   EXPECT_THAT(classes.levels, ElementsAre("a", "b", "c"));

@@ -333,7 +333,8 @@ TEST(NetworkQuestions, AValueBetweenCellsMeansTheCellsOnItsSide) {
                           {number("x", 0, 6, {1, 2, 4}, 0), 1},
                           {number("x", -3, 3, {-1.5, 0, 0.2, 0.4, 2}, 0), 1},
                           {number("x", 0, 1, {0.25, 0.3, 0.75}, 1), 0.1},
-                          {number("x", 0, 1000, {100, 250.5, 900}, 0), 1}};
+                          {number("x", 0, 1000, {100, 250.5, 900}, 0), 1},
+                          {number("x", 0, 6.5, {2, 4}, 0), 1}};
   for (const auto& [column, step] : cases) {
     const NetworkModel model =
         network_of({column}, {{}}, 1, [](std::size_t, std::size_t) { return 1.0; });
@@ -342,7 +343,7 @@ TEST(NetworkQuestions, AValueBetweenCellsMeansTheCellsOnItsSide) {
     const auto bin_of = [&](double cell) {
       return static_cast<std::uint32_t>(std::ranges::upper_bound(ends, cell) - ends.begin() - 1);
     };
-    const auto cells = static_cast<int>(std::round((column.hi - column.lo) / step));
+    const auto cells = static_cast<int>(std::floor((column.hi - column.lo) / step + 1e-9));
     int read = 0;
     for (int tenth = -3; tenth <= 10 * std::min(cells, 12) + 3; ++tenth) {
       const double value = column.lo + tenth * step / 10;
@@ -369,10 +370,11 @@ TEST(NetworkQuestions, AValueBetweenCellsMeansTheCellsOnItsSide) {
 }
 
 // As tables of counts call them.
-TEST(NetworkQuestions, ABinOfOneWholeNumberHasItsName) {
+TEST(NetworkQuestions, ABinOfOneNumberHasItsName) {
   const NetworkModel model =
-      network_of({number("x", 0, 7, {0.5, 2, 3, 5}, 0), number("y", 0, 1, {0.5})}, {{}, {}}, 1,
-                 [](std::size_t, std::size_t) { return 1.0; });
+      network_of({number("x", 0, 7, {0.5, 2, 3, 5}, 0), number("y", 0, 1, {0.5}),
+                  number("z", 0, 9, {0.005, 0.015, 4}, 2)},
+                 {{}, {}, {}}, 1, [](std::size_t, std::size_t) { return 1.0; });
   const auto level = [&](const std::string& text) {
     return parse_question(model, "P(" + text + ")").target[0].levels;
   };
@@ -380,7 +382,10 @@ TEST(NetworkQuestions, ABinOfOneWholeNumberHasItsName) {
   EXPECT_EQ(level("x in {2, [0, 0.5)}"), (std::vector{0U, 2U}));
   EXPECT_EQ(level("x = 1"), std::vector{1U});
   EXPECT_EQ(level("x != 2.0"), (std::vector{0U, 1U, 3U, 4U}));
-  for (const char* const text : {"P(x = 3)", "P(x = 7)", "P(x = 0.5)", "P(y = 0)"})
+  EXPECT_EQ(level("z = 0"), std::vector{0U});
+  EXPECT_EQ(level("z = 0.01"), std::vector{1U});
+  for (const char* const text :
+       {"P(x = 3)", "P(x = 7)", "P(x = 0.5)", "P(y = 0)", "P(z = 0.02)", "P(z = 4)"})
     EXPECT_THROW(parse_question(model, text), BadInput) << text;
 }
 

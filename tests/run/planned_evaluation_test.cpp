@@ -57,7 +57,7 @@ TEST(PlannedEvaluation, PlansByPublicNumbers) {
   const Note note = [&](const Message& line) { said.push_back(line.plain()); };
   planned.warn_of_void(note);
   planned.look_at(plan, nullptr, note);
-  EXPECT_THAT(said, ElementsAre(HasSubstr("epsilon: at")));
+  EXPECT_THAT(said, ElementsAre(HasSubstr("epsilon: ε = ")));
   PlannedEvaluation(model_text("v3/seeded"), "m.json", {}).warn_of_void(note);
   EXPECT_THAT(said.back(), HasSubstr("model: m.json is void"));
 

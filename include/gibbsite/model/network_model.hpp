@@ -49,16 +49,17 @@ inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
 void say_missing_level(Column& number);
 /// The edges of a number's bins if its schema gives none: default_bins of equal width. Edges of
 /// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each. Where the range
-/// begins at 0 and `decimals` is said, 0 is a bin more, as many cells often are that.
+/// begins at 0 and `decimals` is said, as far as double tells such numbers apart, 0 is a bin more, as
+/// many cells often are that.
 std::vector<double> default_edges(const Column& number);
 /// Names of a column's levels [r] in a network schema: a category's levels, or a number's bins
 /// "[20, 30)", of which the last is closed, then "(missing)".
 std::vector<std::string> network_level_names(const Schema& columns, std::size_t column);
 /// Ends of a number's bins in its own unit, with those of its range [levels + 1].
 std::vector<double> bin_ends(const Column& column);
-/// The one whole number that a bin of a column of whole numbers holds; none of a bin of several, of
-/// the level of missing cells, and of other columns.
-std::optional<double> whole_number_of_bin(const Column& column, std::size_t bin);
+/// The one number of as many decimals as the column says that a bin holds; none of a bin of several,
+/// of the level of missing cells, and of columns that say none.
+std::optional<double> number_of_bin(const Column& column, std::size_t bin);
 /// A set of levels of one column.
 struct LevelEvent {
   std::uint32_t column = 0;
