@@ -40,7 +40,8 @@ inline constexpr std::string_view interval_meaning_of_people_amounts =
 inline constexpr std::string_view interval_meaning_of_counts =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
     "the effects on average, a rare level in about nine tables of ten. Where their variance is twice a "
-    "Poisson's or more its effect is up to a quarter too small, within a wide interval "
+    "Poisson's or more its effect is up to a quarter too small, within a wide interval. A number over "
+    "whose range the mean grows fiftyfold may come out a twentieth too small, and not within it "
     "(docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_classes =
     "95 % intervals include privacy noise and sampling. On simulated tables they held 95 to 99 % of "
