@@ -134,7 +134,7 @@ std::optional<double> number_of_bin(const Column& column, std::size_t bin) {
 }
 
 std::vector<double> default_edges(const Column& number) {
-  const std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
+  std::vector<double> equal = equal_edges(number.lo, number.hi, default_bins);
   if (!number.decimals) return equal;
   std::vector<double> out;
   const double first = std::ceil(number.lo), last = std::floor(number.hi);
