@@ -319,7 +319,7 @@ struct PlanCommand {
     return out;
   }
 
-  // Of a table of columns, which takes no shape of rows: throws BadInput.
+  // A table of columns takes no shape of rows: throws BadInput where one is given.
   void require_columns_shape() const {
     if (shape.features || shape.row_norm || shape.intercept || shape.classes || all) {
       throw BadInput(fmt::format("{}: has no meaning with --model {}; leave it out",

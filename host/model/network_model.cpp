@@ -143,7 +143,7 @@ std::vector<double> default_edges(const Column& number) {
     for (double whole = first; whole < last; ++whole) out.push_back(whole + 0.5);
     return out.empty() ? equal : out;
   }
-  // Of many columns from 0 on most cells are 0: those are no part of a wide bin.
+  // Many columns from 0 on are mostly 0: those cells are no part of a wide bin.
   const double power = std::pow(10.0, *number.decimals), above_zero = 0.5 / power;
   if (number.lo == 0 && number.hi * power < 0x1p53 && above_zero < 0.5 * equal.front())
     out.push_back(above_zero);

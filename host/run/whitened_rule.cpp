@@ -369,7 +369,7 @@ void WhitenedRule::look_for_rare_class(double curvature) {
            std::pow(static_cast<double>(t + 1), constants_.recency));
 }
 
-// Of counts the curvature is their mean m at omega, as a part of N, and the gradient along the
+// The curvature of counts is their mean m at omega, as a part of N, and the gradient along the
 // constant is the sum of what m lies above their own mean y. The larger of both is a step's
 // curvature that overshoots from neither side; where both are surely small, what is usual is many
 // times too much, and the path would end on its way.

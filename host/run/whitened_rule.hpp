@@ -41,8 +41,8 @@ class WhitenedRule {
   WhitenedRule(const Whitened& settings, const Problem& problem, const Neighbors& who, Metric start,
                Metric plain = {}, std::vector<double> center = {});
 
-  /// Says which coefficients [d] are a constant predictor of 1 (constant_feature); without it that is
-  /// the intercept's, if there is one.
+  /// Says which coefficients [d] are a constant predictor of 1 (constant_feature); without it that
+  /// is the intercept's, if there is one.
   void take_constant(Eigen::VectorXd theta) { constant_feature_ = std::move(theta); }
 
   /// Questions answered, of `questions()`: moments first, then gradients; with intervals the block,
@@ -199,8 +199,8 @@ class WhitenedRule {
   double block_variance_ = 0;
 };
 
-/// Coefficients with which every row of the schema has a score of 1 [d]: the intercept's, or those of
-/// a category's levels of which every row has one. Empty if there are none.
+/// Coefficients with which every row of the schema has a score of 1 [d]: the intercept's, or those
+/// of a category's levels of which every row has one. Empty if there are none.
 Eigen::VectorXd constant_feature(const Schema& schema);
 
 /// Where every run starts, from the schema alone: the contrasts of `contrast_basis`, numbers in the

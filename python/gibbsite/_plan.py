@@ -16,6 +16,10 @@ def plan(**arguments) -> _core.Plan:
 
 
 def posterior_price(**arguments) -> dict:
+    """Says what exact draws of a posterior cost where no budget is asked for, as `gibbsite plan` without `--epsilon`.
+
+    `schema` may be a path too.
+    """
     return _core.posterior_price(**_with_schema(arguments))
 
 
@@ -26,5 +30,5 @@ def _with_schema(arguments):
     return arguments
 
 
-posterior_price.__doc__ = _core.posterior_price.__doc__
+posterior_price.__doc__ = f"{posterior_price.__doc__}\n{_core.posterior_price.__doc__}"
 plan.__doc__ = f"{plan.__doc__}\n{_core.plan.__doc__}"

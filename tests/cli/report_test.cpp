@@ -119,7 +119,7 @@ TEST_F(ReportCli, TakesAFamilyAndSeveralClasses) {
                           HasSubstr("<h3>much</h3>")));
 }
 
-// Of a chosen structure the page says of every share what query says of it.
+// Where the structure was chosen the page says of every share what query says of it.
 TEST_F(ReportCli, SaysHowSureSharesOfAChosenStructureAre) {
   const std::string page = report({"--model", "network", "--structure", "private"});
   expect_order(page);

@@ -49,7 +49,7 @@ inline constexpr std::uint64_t most_table_columns = most_network_parents + 1;
 void say_missing_level(Column& number);
 /// The edges of a number's bins if its schema gives none: default_bins of equal width. Edges of
 /// whole numbers (decimals = 0) lie between them; up to 16 values have a bin each. Where the range
-/// begins at 0 and `decimals` is said, as far as double tells such numbers apart, 0 is a bin more, as
+/// begins at 0 and `decimals` is said, as far as double tells such numbers apart, 0 is a bin more:
 /// many cells often are that.
 std::vector<double> default_edges(const Column& number);
 /// Names of a column's levels [r] in a network schema: a category's levels, or a number's bins
@@ -57,8 +57,8 @@ std::vector<double> default_edges(const Column& number);
 std::vector<std::string> network_level_names(const Schema& columns, std::size_t column);
 /// Ends of a number's bins in its own unit, with those of its range [levels + 1].
 std::vector<double> bin_ends(const Column& column);
-/// The one number of as many decimals as the column says that a bin holds; none of a bin of several,
-/// of the level of missing cells, and of columns that say none.
+/// The one number of as many decimals as the column says that a bin holds; none of a bin of
+/// several, of the level of missing cells, and of columns that say none.
 std::optional<double> number_of_bin(const Column& column, std::size_t bin);
 /// A set of levels of one column.
 struct LevelEvent {

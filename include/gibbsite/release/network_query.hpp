@@ -25,8 +25,8 @@ struct NetworkQuestion {
 /// Reads a question. An event is `column = level`, `!=`, or `in {level, level}`. An event of a
 /// number is `<` or `>=` and the end of a bin, or `= [20, 30)`. `<=`, `>` and other values are
 /// allowed if they mean the same for every number that the column is written with
-/// (Column::decimals); of whole numbers `= 3` is the bin that holds it alone. Names are those of the model, the longest that fits, or in quotes. Throws BadInput on another form, an
-/// unknown column, or an unknown level; it lists the known ones, or the ends of bins.
+/// (Column::decimals); `= 3` is the bin of that number alone. Names are in quotes or the longest
+/// that fit. Throws BadInput on another form and on unknown names: the known ones, or ends of bins.
 NetworkQuestion parse_question(const NetworkModel& model, const std::string& text);
 /// Reads "P(income | sex = Female, age >= 40)", which is about all levels of its first column: they
 /// are the one event of its target. Throws BadInput as parse_question.

@@ -13,8 +13,8 @@ struct ReportTemplate {
 
 /// The words of html_report, to be copied and edited.
 ReportTemplate default_report_template();
-/// Lines may end as in files of Windows, after a byte order mark. Throws BadInput if the file cannot
-/// be read or is UTF-16.
+/// Lines may end as in files of Windows, after a byte order mark. Throws BadInput if the file
+/// cannot be read or is UTF-16.
 ReportTemplate read_report_template(const std::string& path);
 
 /// A self-contained HTML page about a model file: no script, nothing loaded, pictures as inline

@@ -13,7 +13,7 @@ struct PricedPosterior {
   double best_guess = 100;           ///< percent, at even odds; 100 where nothing is promised
   std::optional<Problem> problem{};  ///< of a linear model
   double beta = 1;                   ///< of a linear model: what its losses are multiplied by
-  /// Of a linear model the least epsilon, of four digits and 0.001 at least, at which a fit draws
+  /// Least epsilon, of four digits and 0.001 at least, at which a fit of a linear model draws
   /// from that posterior: what computing it adds is in it. 0 where none does.
   double fit_epsilon = 0;
 };
@@ -21,7 +21,7 @@ struct PricedPosterior {
 /// Throws BadInput as plan_options_of, `constants` and posterior_price.
 PricedPosterior priced_posterior(const PlanRequest& request, const FeatureSpace& space,
                                  std::uint64_t rows);
-/// Of a family whose problem is complete (plan_request.hpp). Throws BadInput as posterior_price.
+/// That of a family, its problem complete (plan_request.hpp). Throws BadInput as posterior_price.
 PricedPosterior priced_posterior(const PlanRequest& request, const FamilyProblem& problem);
 
 /// What `gibbsite plan --json` prints of it; epsilon is null above most_epsilon, fit_epsilon where
