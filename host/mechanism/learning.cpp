@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "gibbsite/core/human_count.hpp"
-#include "gibbsite/model/losses/poisson.hpp"
 #include "mechanism/candidates.hpp"
 #include "mechanism/whitened_losses.hpp"
 
@@ -47,7 +46,9 @@ struct ExpectedRow {
 // What a typical row of counts has, whose slopes are capped at kappa.
 ExpectedRow expected_count(const Whitened& settings) {
   const double N = std::max(settings.largest_count, 1.0), mean = 0.1;
-  const double w = losses::poisson::weight(mean, settings.clip_factor, N);
+  // The loss's own weight of that mean (docs/theory/whitened.md, "Counts"); no loss is known here.
+  const double spread = std::min((1 + 2 * std::sqrt(N * mean)) / N, 1 - mean);
+  const double w = std::min(1.0, settings.clip_factor / std::max(mean, spread));
   return {w * mean, w * w * mean / N};
 }
 
