@@ -233,7 +233,7 @@ void read(benchmark::State& state, const std::function<Table()>& make, std::size
     options.label_path = table.labels;
     options.threads = threads;
     const Dataset data = read_table(table.path, table.schema, options);
-    benchmark::DoNotOptimize(data.dense().data());
+    benchmark::DoNotOptimize(data.y.data());  // rows may be dense or sparse
     rows = data.rows();
   }
   set_rates(state, table.bytes, rows);
