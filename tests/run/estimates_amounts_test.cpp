@@ -450,10 +450,10 @@ TEST(EstimatesOfAmounts, OfSmallCountsHoldTheEffectOfARareLevel) {
 }
 
 // Counts of mean 0.05 where up to 20 are public: 12 tables of 40,000 rows at epsilon 8. Their
-// curvature is 0.0025, and steps of the usual least one, 0.04, ended on their way: 1.1 of a level
-// was .5. Errors of two effects over their standard errors have no more than the squares of 24
-// normal ones, which are beyond 74 with probability below 1e-6 (before: above 400). The path's own
-// effect of the number is on average less than a fourth off (before three fourths).
+// curvature is 0.0025, and steps of the usual least one, 0.04, ended on their way. Errors of two
+// effects over their standard errors have no more than the squares of 24 normal ones, which are
+// beyond 74 with probability below 1e-6 (with those steps: 92). The path's own effect of the number
+// is on average less than a fourth off (with those steps five eighths).
 TEST(EstimatesOfAmounts, OfCountsFarBelowTheirRangeArrive) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   const auto backend = support::make_test_backend("cpu");
