@@ -34,6 +34,12 @@ std::vector<std::uint32_t> every_level_of(std::size_t count) {
 
 }  // namespace
 
+double cells_below(const Column& column, double x, bool with_x) {
+  const double steps = x * std::pow(10.0, *column.decimals), whole = std::round(steps);
+  const bool on_it = std::abs(steps - whole) <= 1e-9 * std::max(1.0, std::abs(steps));
+  return on_it ? whole + (with_x ? 1 : 0) : std::ceil(steps);
+}
+
 std::string listed_names(const std::vector<std::string>& names) {
   constexpr std::size_t most = 40;
   std::vector<std::string> first(
@@ -254,11 +260,7 @@ std::vector<std::uint32_t> EventReader::compared(std::uint32_t column, std::stri
   if (value && closed && same(*value, ends.back())) cut = ends.size() - 1;
   // Cells of so many decimals are multiples of a step: an end means what the value does if as many
   // of them lie below it.
-  const auto below = [&](double x, bool with_x) {
-    const double steps = x * std::pow(10.0, *of.decimals), whole = std::round(steps);
-    const bool on_it = std::abs(steps - whole) <= 1e-9 * std::max(1.0, std::abs(steps));
-    return on_it ? whole + (with_x ? 1 : 0) : std::ceil(steps);
-  };
+  const auto below = [&](double x, bool with_x) { return cells_below(of, x, with_x); };
   for (std::size_t i = 0; value && of.decimals && !cut && i + 1 < ends.size(); ++i)
     if (below(*value, closed) == below(ends[i], false)) cut = i;
   if (value && of.decimals && !cut && below(*value, closed) >= below(ends.back(), true))

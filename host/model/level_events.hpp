@@ -48,6 +48,9 @@ class EventReader {
   std::vector<std::string> names_;
 };
 
+/// How many multiples of 10^-decimals lie below x, from 0 on and negative below it: cells of a
+/// column with `decimals` are those. With x itself, if it is one, where `with_x`.
+double cells_below(const Column& column, double x, bool with_x);
 /// The first of these names, and how many there are.
 std::string listed_names(const std::vector<std::string>& names);
 /// Adds an event: one of a column that is there already holds together with it.

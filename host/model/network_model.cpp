@@ -14,6 +14,7 @@
 #include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/family_model.hpp"
 #include "model/column_type.hpp"
+#include "model/level_events.hpp"
 #include "model/network_check.hpp"
 
 namespace gibbsite {
@@ -127,10 +128,10 @@ std::optional<double> number_of_bin(const Column& column, std::size_t bin) {
   if (column.type != ColumnType::number || !column.decimals) return {};
   const std::vector<double> ends = bin_ends(column);
   if (bin + 1 >= ends.size()) return {};
-  const double power = std::pow(10.0, *column.decimals);
-  const double first = std::ceil(ends[bin] * power), end = ends[bin + 1] * power;
-  const double last = bin + 2 == ends.size() ? std::floor(end) : std::ceil(end) - 1;
-  return first == last ? std::optional(first / power) : std::nullopt;
+  const bool is_last = bin + 2 == ends.size();
+  const double first = cells_below(column, ends[bin], false);
+  if (cells_below(column, ends[bin + 1], is_last) != first + 1) return {};
+  return first / std::pow(10.0, *column.decimals);
 }
 
 std::vector<double> default_edges(const Column& number) {

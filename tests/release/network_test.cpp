@@ -384,6 +384,11 @@ TEST(NetworkQuestions, ABinOfOneNumberHasItsName) {
   EXPECT_EQ(level("x != 2.0"), (std::vector{0U, 1U, 3U, 4U}));
   EXPECT_EQ(level("z = 0"), std::vector{0U});
   EXPECT_EQ(level("z = 0.01"), std::vector{1U});
+  // 0.07 * 100 is above 7 in double: [0.07, 0.09) holds it all the same, and has no name.
+  const NetworkModel hundredths = network_of({number("u", 0, 1, {0.07, 0.09, 0.1}, 2)}, {{}}, 1,
+                                             [](std::size_t, std::size_t) { return 1.0; });
+  EXPECT_THROW(parse_question(hundredths, "P(u = 0.08)"), BadInput);
+  EXPECT_EQ(parse_question(hundredths, "P(u = 0.09)").target[0].levels, std::vector{2U});
   for (const char* const text :
        {"P(x = 3)", "P(x = 7)", "P(x = 0.5)", "P(y = 0)", "P(z = 0.02)", "P(z = 4)"})
     EXPECT_THROW(parse_question(model, text), BadInput) << text;
