@@ -18,6 +18,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/mechanism.hpp"
 #include "gibbsite/release/coefficients.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "text.hpp"
 
 namespace gibbsite::cli {
@@ -232,6 +233,19 @@ std::string effect_lines(const Schema& schema, const EffectTable& effects,
   return table(cells);
 }
 
+// "Whole columns, p-values that all levels are alike: education <0.001, race 0.31."
+std::string column_test_lines(const LinearModel& model) {
+  std::vector<std::string> each;
+  for (const ColumnTest& of : column_tests(model))
+    each.push_back(fmt::format("{} {}", shown(of.column), p_value_text(of.test.p_value)));
+  if (each.empty()) return "";
+  const std::size_t more = each.size() > most ? each.size() - most : 0;
+  each.resize(each.size() - more);
+  return wrapped(fmt::format("Whole columns, p-value that their levels or knots are alike: {}{}.",
+                             fmt::join(each, ", "),
+                             more > 0 ? fmt::format(" and {} more", more) : ""));
+}
+
 // The table of a model that has estimates. Where it would be wider than a terminal, the log-odds
 // beside the ratios are left out.
 std::string effects_report(const LinearModel& model, std::uint64_t rows_per_person,
@@ -261,6 +275,7 @@ std::string effects_report(const LinearModel& model, std::uint64_t rows_per_pers
       out += (soft ? gray(line) : line) + '\n';
     }
   }
+  out += column_test_lines(model);
   std::string notes =
       "A number: from the low end of its range to the high end. A level: against the mean of its "
       "column's levels";

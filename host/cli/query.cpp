@@ -17,6 +17,7 @@
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/hypothesis.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "gibbsite/release/network_decision.hpp"
 #include "gibbsite/release/network_query.hpp"
 #include "gibbsite/release/query_json.hpp"
@@ -92,11 +93,21 @@ struct QueryCommand {
       throw BadInput(fmt::format(
           "{}: has no estimates, so --effect has nothing to tell; fit with --intervals", model));
     }
-    if (classes.of.empty() && is<Classes>(of.schema.label))
-      throw BadInput("--class: is missing; name the class whose score --effect is about");
     const EffectTable words = effect_table(of);
     nlohmann::json out = nlohmann::json::array();
+    bool has_tests = false;
     for (const std::string& effect : effects) {
+      if (const auto test = ask_column(of, effect, classes)) {
+        has_tests = true;
+        if (json)
+          out.push_back(column_test_json(*test, effect, classes));
+        else
+          fmt::print("{}, {}: {}\n", shown(effect), hypothesis_of(of.schema, effect),
+                     joint_test_text(*test));
+        continue;
+      }
+      if (classes.of.empty() && is<Classes>(of.schema.label))
+        throw BadInput("--class: is missing; name the class whose score --effect is about");
       const EffectEstimate is = ask_effect(of, effect, classes);
       const auto ratio = [](double value) { return std::exp(value); };
       if (json) {
@@ -114,11 +125,13 @@ struct QueryCommand {
       if (is.collinear) fmt::print("; {}", collinear_meaning);
       fmt::print("\n");
     }
-    if (json)
+    if (json) {
       fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    else
-      fmt::print("{}", wrapped(interval_meaning_of(
-                           of, release.certificate().claimed.who.rows_per_person)));
+      return;
+    }
+    if (has_tests) fmt::print("{}", wrapped(std::string(column_test_meaning)));
+    fmt::print("{}",
+               wrapped(interval_meaning_of(of, release.certificate().claimed.who.rows_per_person)));
   }
 
   // Over draws.
@@ -285,7 +298,8 @@ void define_query(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--effect", command->effects,
                  "of a model fitted with --intervals: a linear combination of columns and levels, "
-                 "such as 'age*10 - sex=Male'; its interval, p-value and odds ratio")
+                 "such as 'age*10 - sex=Male', with its interval, p-value and odds ratio; or a "
+                 "whole column, such as education: a test of all of its levels")
       ->type_name("TEXT")
       ->allow_extra_args(false);
   app.add_option("--class", command->classes.of,

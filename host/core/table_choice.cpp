@@ -116,7 +116,8 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
   }
   // A penalty of 1 is the noise of a cell, were the whole budget spent on its table.
   std::optional<Choice> best;
-  for (const double penalty : {0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
+  for (double penalty = 0; penalty <= limits.most_penalty;
+       penalty = penalty > 0 ? 2 * penalty : 0.125) {
     const auto worth = [&](const Candidate& c) { return c.score - penalty * unit / mu * c.cells; };
     std::vector<Candidate> order = all;
     std::erase_if(order, [&](const Candidate& c) { return !(worth(c) > 0); });

@@ -233,6 +233,12 @@ CellEncoder::CellEncoder(const Schema& schema, const ReadOptions& options, Input
       if (found && std::ranges::find(e.missing_numbers, *found) == e.missing_numbers.end())
         e.missing_numbers.push_back(*found);
     }
+    e.takes_any_number =
+        e.type == ColumnType::number && !e.hats && !e.is_date() && e.missing_numbers.empty() &&
+        std::ranges::none_of(e.missing_texts, [&](const std::string& mark) {
+          double value = 0;
+          return parse_number(mark, value, e.numbers.decimal) && std::isfinite(value);
+        });
     if (schema.has_missing_level(column) && column.type == ColumnType::number)
       e.missing = next + std::max<std::size_t>(column.knots.size(), 1);
     else if (schema.has_missing_level(column))
@@ -791,7 +797,7 @@ void CellEncoder::gather_row() {
   row_values_.clear();
   row_features_.clear();
   if (!absent_number_) {
-    for (std::size_t slot = 0; slot < entries_.size(); ++slot) gather(slot);
+    gather_entries(entries_, row_values_, row_features_);
     gather_products(entries_, row_values_, row_features_);
     return;
   }
@@ -831,13 +837,22 @@ void CellEncoder::add_beside_row(std::span<const Entry> entries) {
 
 void CellEncoder::gather_entries(std::span<const Entry> entries, std::vector<float>& values,
                                  std::vector<std::uint32_t>& features) const {
+  std::size_t at = values.size();
+  values.resize(at + 2 * entries.size());
+  features.resize(at + 2 * entries.size());
   for (std::size_t slot = 0; slot < entries.size(); ++slot) {
     if (slot == exposure_ || slot == weight_ || slot == person_) continue;
-    entries[slot].each([&](std::uint32_t feature, float value) {
-      values.push_back(value);
-      features.push_back(feature);
-    });
+    const Entry& entry = entries[slot];
+    // Zeros are written too, and written over: whether a number is one is no jump then.
+    values[at] = entry.value;
+    features[at] = entry.feature;
+    at += entry.value != 0 ? 1 : 0;
+    if (entry.next == 0) continue;
+    values[at] = entry.next;
+    features[at++] = entry.feature + 1;
   }
+  values.resize(at);
+  features.resize(at);
 }
 
 void CellEncoder::end_row(std::span<const Entry> entries) {

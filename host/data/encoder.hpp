@@ -79,6 +79,7 @@ struct Encoding {
   DatePart part = DatePart::none;             ///< Column::part
   const Encoding* next_of_cell = nullptr;     ///< what else reads the table's column, if anything
   NumberText numbers;                         ///< Schema::numbers_of
+  bool takes_any_number = false;  ///< whether every finite number is a value in one feature
 
   /// The feature of a level, which a whole number matches however it is written, and a text however
   /// its accents are; `none`: not listed.
@@ -338,6 +339,13 @@ class CellEncoder {
   [[nodiscard]] Message level_advice(const Encoding& encoding, std::string_view cell) const;
   /// A cell that is no cell of this column: refused, or made one, as the schema says.
   void set_invalid(const Encoding& encoding, std::string_view cell);
+  /// set_in_range for `takes_any_number`.
+  void set_value(const Encoding& e, double value) {
+    const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
+    counts_[e.slot].clamped += inside != value ? 1 : 0;
+    const auto scaled = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
+    entries_[e.slot] = {scaled, static_cast<std::uint32_t>(e.first), 0, scaled};
+  }
   void set_in_range(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
     counts_[e.slot].clamped += inside != value ? 1 : 0;
@@ -449,6 +457,9 @@ class CellEncoder {
 };
 
 inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
+  double number = 0;
+  if (e.takes_any_number && parse_number(cell, number, e.numbers.decimal) && std::isfinite(number))
+    return set_value(e, number);
   if (e.is_person()) return set_person(e, cell);
   if (e.is_missing(cell)) {
     set_missing(e);
@@ -465,7 +476,9 @@ inline void CellEncoder::set(const Encoding& e, std::string_view cell) {
 }
 
 inline void CellEncoder::set(const Encoding& e, double value) {
-  if (e.is_person())
+  if (e.takes_any_number && std::isfinite(value))
+    set_value(e, value);
+  else if (e.is_person())
     set_person(e, value);
   else if (e.is_missing(value))
     set_missing(e);

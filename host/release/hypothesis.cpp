@@ -229,17 +229,9 @@ class EffectReader {
     return names;
   }
 
-  // The name, and of an interaction the name with "*", which every keyboard has.
   static std::vector<std::string> spellings(const Place& place) {
-    std::vector<std::string> out{place.column->name};
-    if (place.interaction == nullptr) return out;
-    for (const char* const times : {"*", " * "}) {
-      std::string name;
-      for (const Interaction::Part& part : place.interaction->parts)
-        name += (name.empty() ? "" : times) + part.column;
-      out.push_back(std::move(name));
-    }
-    return out;
+    if (place.interaction == nullptr) return {place.column->name};
+    return spellings_of(*place.interaction);
   }
 
   std::optional<Place> column_here() {
@@ -410,10 +402,19 @@ std::size_t class_place(const std::vector<std::string>& names, const std::string
 
 }  // namespace
 
-std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
-                                 const EffectClasses& classes) {
-  const Schema& schema = model.schema;
-  std::vector<double> one = EffectReader(model, text).read();
+std::vector<std::string> spellings_of(const Interaction& interaction) {
+  std::vector<std::string> out{interaction.name()};
+  for (const char* const times : {"*", " * "}) {
+    std::string name;
+    for (const Interaction::Part& part : interaction.parts)
+      name += (name.empty() ? "" : times) + part.column;
+    out.push_back(std::move(name));
+  }
+  return out;
+}
+
+std::vector<double> in_classes(const Schema& schema, std::vector<double> one,
+                               const EffectClasses& classes) {
   const Classes* const several = std::get_if<Classes>(&schema.label);
   if (several == nullptr) {
     if (!classes.of.empty() || !classes.against.empty())
@@ -441,11 +442,20 @@ std::vector<double> parse_effect(const LinearModel& model, std::string_view text
   return out;
 }
 
-EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
-                          const EffectClasses& classes) {
+std::vector<double> parse_effect(const LinearModel& model, std::string_view text,
+                                 const EffectClasses& classes) {
+  return in_classes(model.schema, EffectReader(model, text).read(), classes);
+}
+
+void require_estimates(const LinearModel& model) {
   if (!model.estimates) {
     throw BadInput("the model has no estimates, so no effect can be tested; fit it with intervals");
   }
+}
+
+EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
+                          const EffectClasses& classes) {
+  require_estimates(model);
   const std::vector<double> c = parse_effect(model, text, classes);
   EffectEstimate out = model.estimates->combination(c);
   out.collinear = Collinearity(*model.estimates).holds(c);

@@ -28,6 +28,17 @@ nlohmann::json effect_json(const LinearModel& model, const std::string& effect,
   return out;
 }
 
+nlohmann::json column_test_json(const JointTest& test, const std::string& column,
+                                const EffectClasses& classes) {
+  nlohmann::json out = {{"effect", column},
+                        {"chi_squared", test.statistic},
+                        {"degrees_of_freedom", test.degrees},
+                        {"p_value", test.p_value}};
+  if (!classes.of.empty()) out["class"] = classes.of;
+  if (!classes.against.empty()) out["against"] = classes.against;
+  return out;
+}
+
 nlohmann::json question_json(const NetworkModel& model, const NetworkQuestion& question) {
   const std::vector<double> all = answer(model, question);
   nlohmann::json out = {{"question", question.text},

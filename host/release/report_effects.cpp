@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gibbsite/release/effects.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "release/forest.hpp"
 #include "release/page.hpp"
 #include "release/report_parts.hpp"
@@ -83,6 +84,22 @@ void table_of(Html& page, const Schema& schema, const EffectTable& table, const 
   page.put("</tbody></table>\n");
 }
 
+// What tests say of whole columns.
+void column_table(Html& page, const LinearModel& model) {
+  const std::vector<ColumnTest> tests = column_tests(model);
+  if (tests.empty()) return;
+  page.put(
+      "<table><caption>Whole columns: {}</caption><thead><tr><th scope=\"col\">column</th><th "
+      "scope=\"col\">hypothesis</th><th scope=\"col\">chi squared</th><th scope=\"col\">degrees of "
+      "freedom</th><th scope=\"col\">p-value</th></tr></thead><tbody>\n",
+      column_test_meaning);
+  for (const auto& [column, test] : tests)
+    page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+             column, hypothesis_of(model.schema, column), fmt::format("{:.3g}", test.statistic),
+             test.degrees, p_value_text(test.p_value));
+  page.put("</tbody></table>\n");
+}
+
 // One table, or one for each of several classes.
 void effects_tables(Html& page, const LinearModel& model, const Markup& caption) {
   const EffectTable all = effect_table(model);
@@ -100,6 +117,7 @@ void effects_tables(Html& page, const LinearModel& model, const Markup& caption)
   }
   if (all.effects.size() > most_effects)
     page.put("<p>and {} more (all in the file)</p>\n", all.effects.size() - most_effects);
+  column_table(page, model);
 }
 
 }  // namespace

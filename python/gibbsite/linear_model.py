@@ -864,7 +864,8 @@ class _Private:
         return reference
 
     def effect(self, text: str, of_class: str = "", against: str = "") -> dict:
-        """Returns the estimate and 95 % interval of a linear combination of columns and levels.
+        """Returns the estimate and 95 % interval of a linear combination of columns and levels, or
+        the test of a whole column.
 
         It costs no privacy, as it follows from the model (docs/theory/intervals.md).
 
@@ -872,15 +873,17 @@ class _Private:
         ----------
         text : str
             The combination, such as "age*10 - sex=Male". A column counts per unit; a level counts
-            against the mean of its column's levels.
+            against the mean of its column's levels. Or the name of a category, a curve or an
+            interaction alone, such as "education": whether its levels differ at all.
         of_class, against : str
             With several classes: the class whose score is asked for, and the class that it is
-            compared with.
+            compared with. A whole column needs none: its test is then of all classes together.
 
         Returns
         -------
         dict
-            estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear.
+            estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear. Of a whole
+            column chi_squared, degrees_of_freedom, p_value: Wald's test.
 
         Raises
         ------

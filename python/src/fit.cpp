@@ -29,6 +29,7 @@
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/evaluation.hpp"
 #include "gibbsite/release/hypothesis.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/run/public_center.hpp"
@@ -292,10 +293,16 @@ nb::tuple effects_of(const Release& release, const References& references) {
 
 nb::dict effect_of(const LinearModel& model, const std::string& text, const std::string& of_class,
                    const std::string& against) {
-  const EffectEstimate is = ask_effect(model, text, {of_class, against});
-  const EffectTable words = effect_table(model);
   nb::dict out;
   out["effect"] = text;
+  if (const auto test = ask_column(model, text, {of_class, against})) {
+    out["chi_squared"] = test->statistic;
+    out["degrees_of_freedom"] = test->degrees;
+    out["p_value"] = test->p_value;
+    return out;
+  }
+  const EffectEstimate is = ask_effect(model, text, {of_class, against});
+  const EffectTable words = effect_table(model);
   out["unit"] = words.unit;
   out["estimate"] = is.estimate;
   out["std_err"] = is.standard_error;

@@ -161,6 +161,10 @@ TEST_F(ClassesCli, HaveIntervalsOnEveryFace) {
   EXPECT_GT(is["lower"].get<double>(), 0);
   EXPECT_LT(is["lower"].get<double>(), is["estimate"].get<double>());
 
+  // Of one class, a question names it; of a whole column it may be of all.
+  EXPECT_THAT(gibbsite({"query", "--model", "model.json", "--effect", "height*10"}).err,
+              HasSubstr("--class: is missing"));
+
   const Outcome table = gibbsite({"coefficients", "model.json", "--csv"});
   ASSERT_EQ(table.status, 0) << table.err;
   EXPECT_EQ(std::ranges::count(table.out, '\n'), 10);

@@ -1,4 +1,6 @@
 // Effects by the program: the table, CSV, reference levels, hypotheses, and their bad input.
+#include "gibbsite/release/effects.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 
 #include "certificate/model_json.hpp"
 #include "cli/cli.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "support/effects_example.hpp"
 
 namespace gibbsite::testing {
@@ -143,6 +146,24 @@ TEST_F(EffectsCli, AnswersHypotheses) {
   EXPECT_NEAR(json[1]["estimate"], estimates.means[0][0] * 10 / 73, 1e-12);
   EXPECT_NEAR(json[1]["std_err"], 1.0 / 73, 1e-12);
   EXPECT_EQ(json[1]["hidden"], false);
+}
+
+TEST_F(EffectsCli, TestsWholeColumns) {
+  const Outcome out = effect({"--effect", "country", "--effect", "age*10"});
+  ASSERT_EQ(out.status, 0) << out.err;
+  EXPECT_THAT(out.out, AllOf(StartsWith("country, all levels alike: chi squared "),
+                             HasSubstr(" on 4 degrees of freedom, p-value "),
+                             HasSubstr("\nage*10: "), HasSubstr("A test of a whole column")));
+  const auto json = nlohmann::json::parse(effect({"--json", "--effect", "'country'"}).out);
+  const JointTest test = column_tests(support::effects_model()).front().test;
+  EXPECT_DOUBLE_EQ(json[0]["chi_squared"], test.statistic);
+  EXPECT_EQ(json[0]["degrees_of_freedom"], 4);
+  EXPECT_DOUBLE_EQ(json[0]["p_value"], test.p_value);
+  EXPECT_EQ(json[0]["effect"], "'country'");
+  EXPECT_THAT(gibbsite({"coefficients", "model.json"}).out,
+              HasSubstr("Whole columns, p-value that their levels or knots are alike: country " +
+                        p_value_text(test.p_value) + "."));
+  EXPECT_THAT(gibbsite({"coefficients", "without.json"}).out, Not(HasSubstr("Whole columns")));
 }
 
 // A fit says what its intervals take rows of a person for, that rows are scaled, and which numbers

@@ -21,6 +21,9 @@ struct TableLimits {
   std::uint64_t cells = 20'000;
   std::uint64_t columns = 11;
   std::vector<ColumnList> held{};  ///< sets of columns that the tree holds besides
+  /// Penalties on cells are tried up to this. Large ones matter where noise is small: tables of few
+  /// cells leave a tree more room.
+  double most_penalty = 1024;
 };
 
 /// A table to be counted with Gaussian noise of this standard deviation in every cell.

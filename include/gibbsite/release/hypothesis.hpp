@@ -15,6 +15,17 @@ struct EffectClasses {
   std::string of, against;
 };
 
+/// What an interaction may be called: its name, and that with "*", which every keyboard has.
+std::vector<std::string> spellings_of(const Interaction& interaction);
+
+/// A combination [d] of one class's coefficients as one [K x d] of all: of `classes.of` less
+/// `classes.against`; itself for other models. Throws BadInput on a class that the model has not.
+std::vector<double> in_classes(const Schema& schema, std::vector<double> one,
+                               const EffectClasses& classes);
+
+/// Throws BadInput if the model has no estimates.
+void require_estimates(const LinearModel& model);
+
 /// The combination c [K x d] of coefficients that a text names.
 ///
 ///     sum    = ["-"] term {("+" | "-") term}

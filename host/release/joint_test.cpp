@@ -1,0 +1,216 @@
+#include "gibbsite/release/joint_test.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+
+#include "core/format_message.hpp"
+#include "gibbsite/core/error.hpp"
+#include "gibbsite/model/interaction.hpp"
+#include "gibbsite/release/effects.hpp"
+
+namespace gibbsite {
+namespace {
+
+using Combinations = std::vector<std::vector<double>>;
+
+constexpr double halves_of_a_deviation = 1.959963984540054;  // of a normal's 95 % interval
+// Directions whose variance is so small a part of the largest one are none: B of contrasts that
+// depend on each other gives them by rounding alone.
+constexpr double least_part = 1e-13;
+
+// The covariance of the coefficients [n x n].
+Eigen::MatrixXd covariance_of(const Estimates& of) {
+  const auto n = static_cast<Eigen::Index>(of.prior_deviation.size());
+  Eigen::MatrixXd out(n, n);
+  std::size_t at = 0;
+  for (Eigen::Index a = 0; a < n; ++a)
+    for (Eigen::Index b = 0; b <= a; ++b) out(a, b) = out(b, a) = of.covariance.at(at++);
+  Eigen::VectorXd mean = Eigen::VectorXd::Zero(n);
+  const auto component = [&](std::size_t m) {
+    return Eigen::Map<const Eigen::VectorXd>(of.means[m].data(), n);
+  };
+  for (std::size_t m = 0; m < of.means.size(); ++m) mean += of.weights[m] * component(m);
+  for (std::size_t m = 0; m < of.means.size(); ++m) {
+    const Eigen::VectorXd away = component(m) - mean;
+    out += of.weights[m] * away * away.transpose();
+  }
+  if (of.further_above.size() != of.prior_deviation.size()) return out;
+  for (Eigen::Index j = 0; j < n; ++j) {
+    const auto place = static_cast<std::size_t>(j);
+    const double further = std::max(of.further_above[place], of.further_below[place]);
+    const double deviation = std::min(further / halves_of_a_deviation, of.prior_deviation[place]);
+    out(j, j) += deviation * deviation;
+  }
+  return out;
+}
+
+Eigen::VectorXd mean_of(const Estimates& of) {
+  const auto n = static_cast<Eigen::Index>(of.prior_deviation.size());
+  Eigen::VectorXd out = Eigen::VectorXd::Zero(n);
+  for (std::size_t m = 0; m < of.means.size(); ++m)
+    out += of.weights[m] * Eigen::Map<const Eigen::VectorXd>(of.means[m].data(), n);
+  return out;
+}
+
+// A term of the model: a column, or an interaction behind them.
+struct Term {
+  Column column;
+  const Interaction* interaction = nullptr;
+  std::size_t first = 0, features = 0;
+};
+
+std::vector<Term> terms_with_levels(const Schema& schema) {
+  std::vector<Term> out;
+  const std::vector<Column> terms = schema.terms();
+  std::size_t first = 0;
+  for (std::size_t t = 0; t < terms.size(); ++t) {
+    const std::size_t features = schema.features_of(terms[t]);
+    const Interaction* const interaction =
+        t < schema.columns.size() ? nullptr : &schema.interactions[t - schema.columns.size()];
+    if (terms[t].has_levels()) out.push_back({terms[t], interaction, first, features});
+    first += features;
+  }
+  return out;
+}
+
+// Combinations [d] that are all 0 exactly where the term says nothing.
+Combinations contrasts_of(const Schema& schema, const Term& term) {
+  Combinations out;
+  const auto next = [&]() -> std::vector<double>& {
+    return out.emplace_back(schema.features(), 0.0);
+  };
+  if (term.interaction != nullptr) {
+    const InteractionContrasts contrasts(schema, *term.interaction);
+    for (std::size_t c = 0; c < contrasts.coordinates(); ++c) {
+      std::vector<double>& one = next();
+      for (std::size_t f = 0; f < term.features; ++f)
+        one[term.first + f] = contrasts.at(f, c, false);
+    }
+    return out;
+  }
+  for (std::size_t l = 1; l < term.features; ++l) {
+    std::vector<double>& one = next();
+    one[term.first + l] = 1;
+    one[term.first] = -1;
+  }
+  return out;
+}
+
+// The same in the score of each class against that of the first: [K x d].
+Combinations of_all_classes(const Combinations& of_one, std::size_t classes) {
+  Combinations out;
+  for (const std::vector<double>& one : of_one) {
+    for (std::size_t k = 1; k < classes; ++k) {
+      std::vector<double>& c = out.emplace_back(classes * one.size(), 0.0);
+      for (std::size_t j = 0; j < one.size(); ++j) {
+        c[j] = -one[j];
+        c[k * one.size() + j] = one[j];
+      }
+    }
+  }
+  return out;
+}
+
+JointTest test_of(const LinearModel& model, const Term& term, const EffectClasses& classes) {
+  Combinations combinations = contrasts_of(model.schema, term);
+  const auto* const several = std::get_if<Classes>(&model.schema.label);
+  if (several != nullptr && classes.of.empty() && classes.against.empty()) {
+    combinations = of_all_classes(combinations, several->names.size());
+  } else {
+    for (std::vector<double>& one : combinations)
+      one = in_classes(model.schema, std::move(one), classes);
+  }
+  return joint_test(*model.estimates, combinations);
+}
+
+// The name without the blanks and the quotes about it.
+std::string bare(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  const bool quoted =
+      text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+  if (!quoted) return std::string(text);
+  std::string out;
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    out += text[i];
+    if (text[i] == text[0] && text[i + 1] == text[0]) ++i;
+  }
+  return out;
+}
+
+bool is_called(const Term& term, const std::string& name) {
+  if (term.column.name == name) return true;
+  if (term.interaction == nullptr) return false;
+  return std::ranges::count(spellings_of(*term.interaction), name) > 0;
+}
+
+}  // namespace
+
+JointTest joint_test(const Estimates& estimates,
+                     std::span<const std::vector<double>> combinations) {
+  const std::size_t n = estimates.prior_deviation.size();
+  if (combinations.empty()) throw BadInput("combinations: there are none; give one at least");
+  Eigen::MatrixXd c(combinations.size(), n);
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    if (combinations[i].size() != n)
+      throw BadInput(
+          fmt::format("combinations: must be of {} numbers, got {}; give one for each "
+                      "coefficient of the estimates",
+                      n, combinations[i].size()));
+    c.row(static_cast<Eigen::Index>(i)) =
+        Eigen::Map<const Eigen::RowVectorXd>(combinations[i].data(), static_cast<Eigen::Index>(n));
+  }
+  const Eigen::VectorXd estimate = c * mean_of(estimates);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(c * covariance_of(estimates) *
+                                                              c.transpose());
+  const Eigen::VectorXd along = solver.eigenvectors().transpose() * estimate;
+  const Eigen::VectorXd& variance = solver.eigenvalues();
+  JointTest out;
+  for (Eigen::Index i = 0; i < variance.size(); ++i) {
+    if (!(variance[i] > least_part * variance[variance.size() - 1])) continue;
+    out.statistic += along[i] * along[i] / variance[i];
+    ++out.degrees;
+  }
+  if (out.degrees > 0)
+    out.p_value = boost::math::gamma_q(0.5 * static_cast<double>(out.degrees), 0.5 * out.statistic);
+  return out;
+}
+
+std::vector<ColumnTest> column_tests(const LinearModel& model) {
+  std::vector<ColumnTest> out;
+  if (!model.estimates) return out;
+  for (const Term& term : terms_with_levels(model.schema))
+    if (term.features > 2) out.push_back({term.column.name, test_of(model, term, {})});
+  return out;
+}
+
+std::optional<JointTest> ask_column(const LinearModel& model, std::string_view text,
+                                    const EffectClasses& classes) {
+  require_estimates(model);
+  const std::string name = bare(text);
+  for (const Term& term : terms_with_levels(model.schema))
+    if (is_called(term, name)) return test_of(model, term, classes);
+  return {};
+}
+
+std::string_view hypothesis_of(const Schema& schema, std::string_view text) {
+  const std::string name = bare(text);
+  for (const Term& term : terms_with_levels(schema)) {
+    if (!is_called(term, name)) continue;
+    if (term.interaction != nullptr) return "no interaction";
+    return term.column.is_curve() ? "flat" : "all levels alike";
+  }
+  return "";
+}
+
+std::string joint_test_text(const JointTest& test) {
+  return fmt::format("chi squared {:.3g} on {} degree{} of freedom, p-value {}", test.statistic,
+                     test.degrees, test.degrees == 1 ? "" : "s", p_value_text(test.p_value));
+}
+
+}  // namespace gibbsite
