@@ -184,6 +184,10 @@ GIBBSITE_API gibbsite_status gibbsite_verify_file(const char *path, int *valid, 
 GIBBSITE_API gibbsite_status gibbsite_effects(const gibbsite_model *model,
                                               const char *const *references, size_t count,
                                               char **csv, char **error);
+/* Whether each column has an effect at all, as CSV: column, chi_squared, degrees_of_freedom, p_value;
+   GIBBSITE_BAD_INPUT if the model has no intervals (docs/theory/intervals.md, "A whole column"). */
+GIBBSITE_API gibbsite_status gibbsite_column_tests(const gibbsite_model *model, char **csv,
+                                                   char **error);
 /* What the 95 % intervals of the effects hold, and how often, in a sentence for people; "" where the
    model has none. */
 GIBBSITE_API gibbsite_status gibbsite_interval_words(const gibbsite_model *model, char **words,

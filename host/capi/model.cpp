@@ -192,6 +192,15 @@ gibbsite_status gibbsite_effects(const gibbsite_model* model, const char* const*
   });
 }
 
+gibbsite_status gibbsite_column_tests(const gibbsite_model* model, char** csv, char** error) {
+  return call(error, [&] {
+    char*& out = out_given(csv, "csv");
+    const LinearModel& of = rows_of(given(model, "model")).model();
+    require_estimates(of);
+    out = copied(column_tests_csv(of));
+  });
+}
+
 gibbsite_status gibbsite_interval_words(const gibbsite_model* model, char** words, char** error) {
   return call(error, [&] {
     char*& out = out_given(words, "words");

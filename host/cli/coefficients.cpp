@@ -236,7 +236,7 @@ std::string effect_lines(const Schema& schema, const EffectTable& effects,
 // "Whole columns, p-values that all levels are alike: education <0.001, race 0.31."
 std::string column_test_lines(const LinearModel& model) {
   std::vector<std::string> each;
-  for (const ColumnTest& of : column_tests(model))
+  for (const ColumnTest& of : tests_of_levels(model))
     each.push_back(fmt::format("{} {}", shown(of.column), p_value_text(of.test.p_value)));
   if (each.empty()) return "";
   const std::size_t more = each.size() > most ? each.size() - most : 0;

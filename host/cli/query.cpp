@@ -97,23 +97,21 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     bool has_tests = false;
     for (const std::string& effect : effects) {
-      if (const auto test = ask_column(of, effect, classes)) {
-        has_tests = true;
-        if (json)
-          out.push_back(column_test_json(*test, effect, classes));
-        else
-          fmt::print("{}, {}: {}\n", shown(effect), hypothesis_of(of.schema, effect),
-                     joint_test_text(*test));
-        continue;
-      }
-      if (classes.of.empty() && is<Classes>(of.schema.label))
+      const std::optional<JointTest> test = ask_column(of, effect, classes);
+      has_tests = has_tests || test.has_value();
+      if (!test && classes.of.empty() && is<Classes>(of.schema.label))
         throw BadInput("--class: is missing; name the class whose score --effect is about");
-      const EffectEstimate is = ask_effect(of, effect, classes);
-      const auto ratio = [](double value) { return std::exp(value); };
       if (json) {
         out.push_back(effect_json(of, effect, classes));
         continue;
       }
+      if (test) {
+        fmt::print("{}, {}: {}\n", shown(effect), hypothesis_of(of.schema, effect),
+                   joint_test_text(*test));
+        continue;
+      }
+      const EffectEstimate is = ask_effect(of, effect, classes);
+      const auto ratio = [](double value) { return std::exp(value); };
       fmt::print("{}: {:+.4g}, standard error {:.2g}, 95 % interval {:+.4g} to {:+.4g}, p-value {}",
                  shown(effect), is.estimate, is.standard_error, is.lower, is.upper,
                  p_value_text(is.p_value));

@@ -63,7 +63,7 @@ struct Term {
   std::size_t first = 0, features = 0;
 };
 
-std::vector<Term> terms_with_levels(const Schema& schema) {
+std::vector<Term> terms_of_rows(const Schema& schema) {
   std::vector<Term> out;
   const std::vector<Column> terms = schema.terms();
   std::size_t first = 0;
@@ -71,7 +71,7 @@ std::vector<Term> terms_with_levels(const Schema& schema) {
     const std::size_t features = schema.features_of(terms[t]);
     const Interaction* const interaction =
         t < schema.columns.size() ? nullptr : &schema.interactions[t - schema.columns.size()];
-    if (terms[t].has_levels()) out.push_back({terms[t], interaction, first, features});
+    if (features > 0) out.push_back({terms[t], interaction, first, features});
     first += features;
   }
   return out;
@@ -90,6 +90,10 @@ Combinations contrasts_of(const Schema& schema, const Term& term) {
       for (std::size_t f = 0; f < term.features; ++f)
         one[term.first + f] = contrasts.at(f, c, false);
     }
+    return out;
+  }
+  if (!term.column.has_levels()) {  // a missing cell's feature aside
+    next()[term.first] = 1;
     return out;
   }
   for (std::size_t l = 1; l < term.features; ++l) {
@@ -144,8 +148,8 @@ std::string bare(std::string_view text) {
 }
 
 bool is_called(const Term& term, const std::string& name) {
-  if (term.column.name == name) return true;
-  if (term.interaction == nullptr) return false;
+  if (!term.column.has_levels()) return false;  // a number's effect is asked per unit
+  if (term.interaction == nullptr) return term.column.name == name;
   return std::ranges::count(spellings_of(*term.interaction), name) > 0;
 }
 
@@ -184,8 +188,26 @@ JointTest joint_test(const Estimates& estimates,
 std::vector<ColumnTest> column_tests(const LinearModel& model) {
   std::vector<ColumnTest> out;
   if (!model.estimates) return out;
-  for (const Term& term : terms_with_levels(model.schema))
-    if (term.features > 2) out.push_back({term.column.name, test_of(model, term, {})});
+  for (const Term& term : terms_of_rows(model.schema)) {
+    // A column of one level has nothing that it could differ from.
+    const std::size_t levels = term.column.has_levels() ? term.features : 1;
+    if (term.column.has_levels() && levels < 2) continue;
+    out.push_back({term.column.name, levels, test_of(model, term, {})});
+  }
+  return out;
+}
+
+std::vector<ColumnTest> tests_of_levels(const LinearModel& model) {
+  std::vector<ColumnTest> out = column_tests(model);
+  std::erase_if(out, [](const ColumnTest& of) { return of.levels <= 2; });
+  return out;
+}
+
+std::string column_tests_csv(const LinearModel& model) {
+  std::string out = "column,chi_squared,degrees_of_freedom,p_value\n";
+  for (const ColumnTest& of : column_tests(model))
+    out += fmt::format("{},{},{},{}\n", csv_text(of.column), of.test.statistic, of.test.degrees,
+                       of.test.p_value);
   return out;
 }
 
@@ -193,14 +215,14 @@ std::optional<JointTest> ask_column(const LinearModel& model, std::string_view t
                                     const EffectClasses& classes) {
   require_estimates(model);
   const std::string name = bare(text);
-  for (const Term& term : terms_with_levels(model.schema))
+  for (const Term& term : terms_of_rows(model.schema))
     if (is_called(term, name)) return test_of(model, term, classes);
   return {};
 }
 
 std::string_view hypothesis_of(const Schema& schema, std::string_view text) {
   const std::string name = bare(text);
-  for (const Term& term : terms_with_levels(schema)) {
+  for (const Term& term : terms_of_rows(schema)) {
     if (!is_called(term, name)) continue;
     if (term.interaction != nullptr) return "no interaction";
     return term.column.is_curve() ? "flat" : "all levels alike";

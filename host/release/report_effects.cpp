@@ -86,14 +86,14 @@ void table_of(Html& page, const Schema& schema, const EffectTable& table, const 
 
 // What tests say of whole columns.
 void column_table(Html& page, const LinearModel& model) {
-  const std::vector<ColumnTest> tests = column_tests(model);
+  const std::vector<ColumnTest> tests = tests_of_levels(model);
   if (tests.empty()) return;
   page.put(
       "<table><caption>Whole columns: {}</caption><thead><tr><th scope=\"col\">column</th><th "
       "scope=\"col\">hypothesis</th><th scope=\"col\">chi squared</th><th scope=\"col\">degrees of "
       "freedom</th><th scope=\"col\">p-value</th></tr></thead><tbody>\n",
       column_test_meaning);
-  for (const auto& [column, test] : tests)
+  for (const auto& [column, levels, test] : tests)
     page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
              column, hypothesis_of(model.schema, column), fmt::format("{:.3g}", test.statistic),
              test.degrees, p_value_text(test.p_value));

@@ -128,6 +128,17 @@ summary.private_glm <- function(object, ...) {
   )
 }
 
+# Whether each column has an effect at all: Wald's tests with the privacy noise in them.
+anova.private_glm <- function(object, ...) {
+  require_intervals(object)
+  of <- read.csv(text = answer(.Call(C_column_tests, object$json)), encoding = "UTF-8", colClasses = c(column = "character"))
+  table <- data.frame(Df = of$degrees_of_freedom, Chisq = of$chi_squared, P = of$p_value, row.names = of$column)
+  names(table)[3] <- "Pr(>Chisq)"
+  structure(
+    table, heading = "Wald tests of whole columns, with privacy noise and sampling\n", class = c("anova", "data.frame")
+  )
+}
+
 print.summary.private_glm <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   if (!is.null(x$call)) cat("Call: ", paste(deparse(x$call), collapse = "\n"), "\n\n", sep = "")
   print(signif(x$coefficients, digits))

@@ -265,6 +265,15 @@ static SEXP r_effects(SEXP model_json, SEXP references) {
   return answer(status, csv, error);
 }
 
+static SEXP r_column_tests(SEXP model_json) {
+  gibbsite_model *model = NULL;
+  char *csv = NULL, *error = NULL;
+  gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
+  if (status == GIBBSITE_OK) status = gibbsite_column_tests(model, &csv, &error);
+  gibbsite_model_free(model);
+  return answer(status, csv, error);
+}
+
 static SEXP r_query(SEXP model_json, SEXP question, SEXP of_class, SEXP against) {
   gibbsite_model *model = NULL;
   char *json = NULL, *error = NULL;
@@ -382,7 +391,8 @@ static const R_CallMethodDef calls[] = {
     CALL(model_words, 1),   CALL(verify, 1),        CALL(verify_file, 1), CALL(effects, 2),
     CALL(query, 4),         CALL(synthesize, 3),    CALL(predict, 3),     CALL(ledger_create, 5),
     CALL(ledger_json, 1),   CALL(ledger_total, 2),  CALL(version, 0),
-    CALL(interval_words, 1),     CALL(evaluate, 3), {NULL, NULL, 0}};
+    CALL(interval_words, 1),     CALL(evaluate, 3), CALL(column_tests, 1),
+    {NULL, NULL, 0}};
 
 void R_init_gibbsite(DllInfo *library) {
   main_thread = pthread_self();

@@ -26,6 +26,8 @@ apart <- coef(fit)[["Dept=A"]] - coef(fit)[["Dept=F"]]
 check("departments as glm has them", abs(apart + coef(plain)[["DeptF"]]) < 1.5)
 ends <- confint(fit)
 check("intervals", identical(rownames(ends), names(coef(fit))) && all(ends[, 1] < coef(fit) & coef(fit) < ends[, 2]))
+tests <- anova(fit)
+check("a test of each column", identical(rownames(tests), names(columns)) && all(tests$Df == c(1, 5)) && tests["Dept", 3] < 0.001)
 check("one of them", identical(dim(confint(fit, "Dept=A")), c(1L, 2L)))
 refused(confint(fit, level = 0.9), 2, "95 %")
 check("summary", ncol(summary(fit)$coefficients) == 5)
@@ -59,6 +61,7 @@ refused(evaluate(fit, people[, 1:2]), 2, "Admit")
 # ---- Without intervals the error says what to ask for ----
 bare <- private_glm(Admit ~ ., people, epsilon = 1, delta = 1e-6, schema = schema)
 refused(confint(bare), 2, "intervals = TRUE")
+refused(anova(bare), 2, "intervals = TRUE")
 refused(predict(bare, people, interval = TRUE), 2, "intervals = TRUE")
 check("coefficients without", all(is.finite(coef(bare))) && ncol(summary(bare)$coefficients) == 1)
 

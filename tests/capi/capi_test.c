@@ -271,6 +271,14 @@ static void test_rows(const char *data, const char *scratch) {
   CHECK(strstr(text, "gender=Male") != NULL && strstr(text, "vs_reference_lower") != NULL);
   gibbsite_free(text);
   FAILS(gibbsite_effects(model, NULL, 1, &text, &error), GIBBSITE_BAD_INPUT, "references: is NULL");
+  OK(gibbsite_column_tests(model, &text, &error));
+  CHECK(strncmp(text, "column,chi_squared,degrees_of_freedom,p_value\n", 46) == 0);
+  CHECK(strstr(text, "\ngender,") != NULL && strstr(text, "\ndepartment,") != NULL);
+  gibbsite_free(text);
+  FAILS(gibbsite_column_tests(model, NULL, &error), GIBBSITE_BAD_INPUT, "csv: is NULL");
+  OK(gibbsite_query(model, "department", NULL, NULL, &text, &error));
+  CHECK(strstr(text, "chi_squared") != NULL);
+  gibbsite_free(text);
   OK(gibbsite_interval_words(model, &text, &error));
   CHECK(strstr(text, "95 %") != NULL);
   gibbsite_free(text);

@@ -155,7 +155,7 @@ TEST_F(EffectsCli, TestsWholeColumns) {
                              HasSubstr(" on 4 degrees of freedom, p-value "),
                              HasSubstr("\nage*10: "), HasSubstr("A test of a whole column")));
   const auto json = nlohmann::json::parse(effect({"--json", "--effect", "'country'"}).out);
-  const JointTest test = column_tests(support::effects_model()).front().test;
+  const JointTest test = tests_of_levels(support::effects_model()).front().test;
   EXPECT_DOUBLE_EQ(json[0]["chi_squared"], test.statistic);
   EXPECT_EQ(json[0]["degrees_of_freedom"], 4);
   EXPECT_DOUBLE_EQ(json[0]["p_value"], test.p_value);

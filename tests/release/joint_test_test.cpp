@@ -98,12 +98,19 @@ TEST(JointTest, IsUniformWhereLevelsAreAlike) {
   EXPECT_NEAR(below, all / 20, 154);
 }
 
-TEST(ColumnTests, AreOfColumnsWithMoreThanTwoLevels) {
+TEST(ColumnTests, AreOfAllColumns) {
   const LinearModel model = support::effects_model();
-  const std::vector<ColumnTest> tests = column_tests(model);
+  const std::vector<ColumnTest> all = column_tests(model);
+  ASSERT_EQ(all.size(), 4U);  // age, hours-per-week, sex, country
+  const EffectEstimate age = ask_effect(model, "age");
+  EXPECT_EQ(all[0].column, "age");
+  EXPECT_NEAR(all[0].test.statistic, std::pow(age.estimate / age.standard_error, 2), 1e-9);
+  EXPECT_EQ(all[2].test.degrees, 1U);
+  const std::vector<ColumnTest> tests = tests_of_levels(model);
   ASSERT_EQ(tests.size(), 1U);
   EXPECT_EQ(tests[0].column, "country");
   EXPECT_EQ(tests[0].test.degrees, 4U);
+  EXPECT_THAT(column_tests_csv(model), HasSubstr("\nhours-per-week,"));
   for (const char* text : {"country", " country ", "'country'", "\"country\""})
     EXPECT_EQ(ask_column(model, text)->statistic, tests[0].test.statistic) << text;
   EXPECT_EQ(ask_column(model, "sex")->degrees, 1U);
@@ -152,7 +159,8 @@ TEST(ColumnTests, OfSeveralClassesAreOfOneOrOfAll) {
   model.schema.label = Classes{.names = {"low", "middle", "high"}};
   model.estimates = support::effects_estimates(model.schema, 3);
   EXPECT_EQ(ask_column(model, "country")->degrees, 8U);
-  EXPECT_EQ(column_tests(model).front().test.degrees, 8U);
+  EXPECT_EQ(tests_of_levels(model).front().test.degrees, 8U);
+  EXPECT_EQ(column_tests(model).front().test.degrees, 2U);
   EXPECT_EQ(ask_column(model, "country", {.of = "high", .against = {}})->degrees, 4U);
   const JointTest one = *ask_column(model, "country", {.of = "high", .against = "low"});
   const JointTest other = *ask_column(model, "country", {.of = "low", .against = "high"});

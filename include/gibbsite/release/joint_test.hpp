@@ -28,15 +28,20 @@ struct JointTest {
 /// another length.
 JointTest joint_test(const Estimates& estimates, std::span<const std::vector<double>> combinations);
 
-/// A column and the test that none of its levels, or knots of a curve, has another effect than the
-/// rest; of an interaction that it is none.
+/// A column and the test that it has no effect: that none of its levels, or knots of a curve, has
+/// another one than the rest; of a line that it is flat; of an interaction that it is none.
 struct ColumnTest {
   std::string column;
+  std::size_t levels = 1;  ///< levels or knots; 1 of a line
   JointTest test;
 };
-/// Those of all columns of more than two features, in the schema's order. Of several classes a test
-/// is of all classes' scores together. Empty if the model has no estimates.
+/// Those of all columns, in the schema's order, then those of interactions. Of several classes a
+/// test is of all classes' scores together. Empty if the model has no estimates.
 std::vector<ColumnTest> column_tests(const LinearModel& model);
+/// Those of more than two levels: what no single p-value tells.
+std::vector<ColumnTest> tests_of_levels(const LinearModel& model);
+/// All of them as CSV: column, chi_squared, degrees_of_freedom, p_value (RFC 4180).
+std::string column_tests_csv(const LinearModel& model);
 
 /// The test of the column, curve or interaction whose name is the whole text, perhaps in quotes; of
 /// several classes of one class's score as in parse_effect, or, if no class is named, of all of

@@ -4,17 +4,14 @@
 #include <string>
 
 #include "gibbsite/release/hypothesis.hpp"
-#include "gibbsite/release/joint_test.hpp"
 #include "gibbsite/release/network_query.hpp"
 
 namespace gibbsite {
 
-/// ask_effect's answer, with odds or rate ratios where they have a meaning. Throws as ask_effect.
+/// ask_effect's answer, with odds or rate ratios where they have a meaning; of a text that is the
+/// name of a whole column ask_column's. Throws as ask_effect.
 nlohmann::json effect_json(const LinearModel& model, const std::string& effect,
                            const EffectClasses& classes = {});
-/// ask_column's answer to the question about this column.
-nlohmann::json column_test_json(const JointTest& test, const std::string& column,
-                                const EffectClasses& classes = {});
 /// The question's text, its probability as the mean over draws, that of each draw, and the noise's
 /// deviation and the answer's reach where they are known (question_noise, question_reach). Throws
 /// as `answer`.
