@@ -196,7 +196,7 @@ gibbsite_status gibbsite_column_tests(const gibbsite_model* model, char** csv, c
   return call(error, [&] {
     char*& out = out_given(csv, "csv");
     const LinearModel& of = rows_of(given(model, "model")).model();
-    require_estimates(of);
+    require_testable(of);
     out = copied(column_tests_csv(of));
   });
 }

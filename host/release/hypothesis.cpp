@@ -447,7 +447,7 @@ std::vector<double> parse_effect(const LinearModel& model, std::string_view text
   return in_classes(model.schema, EffectReader(model, text).read(), classes);
 }
 
-void require_estimates(const LinearModel& model) {
+void require_testable(const LinearModel& model) {
   if (!model.estimates) {
     throw BadInput("the model has no estimates, so no effect can be tested; fit it with intervals");
   }
@@ -455,7 +455,7 @@ void require_estimates(const LinearModel& model) {
 
 EffectEstimate ask_effect(const LinearModel& model, std::string_view text,
                           const EffectClasses& classes) {
-  require_estimates(model);
+  require_testable(model);
   const std::vector<double> c = parse_effect(model, text, classes);
   EffectEstimate out = model.estimates->combination(c);
   out.collinear = Collinearity(*model.estimates).holds(c);

@@ -57,14 +57,14 @@ Eigen::VectorXd mean_of(const Estimates& of) {
 }
 
 // A term of the model: a column, or an interaction behind them.
-struct Term {
+struct TestedTerm {
   Column column;
   const Interaction* interaction = nullptr;
   std::size_t first = 0, features = 0;
 };
 
-std::vector<Term> terms_of_rows(const Schema& schema) {
-  std::vector<Term> out;
+std::vector<TestedTerm> terms_of_rows(const Schema& schema) {
+  std::vector<TestedTerm> out;
   const std::vector<Column> terms = schema.terms();
   std::size_t first = 0;
   for (std::size_t t = 0; t < terms.size(); ++t) {
@@ -78,7 +78,7 @@ std::vector<Term> terms_of_rows(const Schema& schema) {
 }
 
 // Combinations [d] that are all 0 exactly where the term says nothing.
-Combinations contrasts_of(const Schema& schema, const Term& term) {
+Combinations contrasts_of(const Schema& schema, const TestedTerm& term) {
   Combinations out;
   const auto next = [&]() -> std::vector<double>& {
     return out.emplace_back(schema.features(), 0.0);
@@ -119,7 +119,7 @@ Combinations of_all_classes(const Combinations& of_one, std::size_t classes) {
   return out;
 }
 
-JointTest test_of(const LinearModel& model, const Term& term, const EffectClasses& classes) {
+JointTest test_of(const LinearModel& model, const TestedTerm& term, const EffectClasses& classes) {
   Combinations combinations = contrasts_of(model.schema, term);
   const auto* const several = std::get_if<Classes>(&model.schema.label);
   if (several != nullptr && classes.of.empty() && classes.against.empty()) {
@@ -147,7 +147,7 @@ std::string bare(std::string_view text) {
   return out;
 }
 
-bool is_called(const Term& term, const std::string& name) {
+bool is_called(const TestedTerm& term, const std::string& name) {
   if (!term.column.has_levels()) return false;  // a number's effect is asked per unit
   if (term.interaction == nullptr) return term.column.name == name;
   return std::ranges::count(spellings_of(*term.interaction), name) > 0;
@@ -188,7 +188,7 @@ JointTest joint_test(const Estimates& estimates,
 std::vector<ColumnTest> column_tests(const LinearModel& model) {
   std::vector<ColumnTest> out;
   if (!model.estimates) return out;
-  for (const Term& term : terms_of_rows(model.schema)) {
+  for (const TestedTerm& term : terms_of_rows(model.schema)) {
     // A column of one level has nothing that it could differ from.
     const std::size_t levels = term.column.has_levels() ? term.features : 1;
     if (term.column.has_levels() && levels < 2) continue;
@@ -213,16 +213,16 @@ std::string column_tests_csv(const LinearModel& model) {
 
 std::optional<JointTest> ask_column(const LinearModel& model, std::string_view text,
                                     const EffectClasses& classes) {
-  require_estimates(model);
+  require_testable(model);
   const std::string name = bare(text);
-  for (const Term& term : terms_of_rows(model.schema))
+  for (const TestedTerm& term : terms_of_rows(model.schema))
     if (is_called(term, name)) return test_of(model, term, classes);
   return {};
 }
 
 std::string_view hypothesis_of(const Schema& schema, std::string_view text) {
   const std::string name = bare(text);
-  for (const Term& term : terms_of_rows(schema)) {
+  for (const TestedTerm& term : terms_of_rows(schema)) {
     if (!is_called(term, name)) continue;
     if (term.interaction != nullptr) return "no interaction";
     return term.column.is_curve() ? "flat" : "all levels alike";

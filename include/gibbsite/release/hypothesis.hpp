@@ -24,7 +24,7 @@ std::vector<double> in_classes(const Schema& schema, std::vector<double> one,
                                const EffectClasses& classes);
 
 /// Throws BadInput if the model has no estimates.
-void require_estimates(const LinearModel& model);
+void require_testable(const LinearModel& model);
 
 /// The combination c [K x d] of coefficients that a text names.
 ///
