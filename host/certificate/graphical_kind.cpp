@@ -455,7 +455,8 @@ void verify_tree(Verifier& v, const NetworkTree& s, NetworkProblem p, const Neig
   std::vector<ColumnList> counted;
   for (const MeasuredTable& table : tree.tables) counted.push_back(table.columns);
   std::vector<ColumnList> chosen = chosen_tables(tree, groups, p, s.noise);
-  if (counted != chosen) chosen = chosen_tables(tree, groups, p, s.noise, most_penalty_before);
+  if (counted != chosen)
+    chosen = chosen_tables(tree, groups, p, s.noise, TableLimits::Penalties::to_16);
   v.check(counted == chosen,
           "model.tree.tables: are those that follow from the scores and the counts of columns");
   if (counted != chosen) return;

@@ -32,6 +32,17 @@ struct Candidate {
   double score = 0, cells = 0, cost = 0;
 };
 
+// Exact in double. A penalty of 1 is the noise of a cell, were the whole budget spent on its table.
+std::vector<double> penalties_of(const TableLimits& limits) {
+  const bool all = limits.penalties == TableLimits::Penalties::to_1024;
+  std::vector<double> out{0.0};
+  for (double penalty = 0.125; penalty <= (all ? 1024 : 16); penalty *= 2) {
+    out.push_back(penalty);
+    if (all) out.push_back(1.5 * penalty);
+  }
+  return out;
+}
+
 class Choice {
  public:
   Choice(std::span<const std::uint64_t> levels, std::span<const TableCandidate> candidates,
@@ -114,10 +125,8 @@ TableChoice choose_tables(std::span<const std::uint64_t> levels,
     // Beside others its noise only grows.
     if (one.score > three_halves(one.cost) / mu) all.push_back(one);
   }
-  // A penalty of 1 is the noise of a cell, were the whole budget spent on its table.
   std::optional<Choice> best;
-  for (double penalty = 0; penalty <= limits.most_penalty;
-       penalty = penalty > 0 ? 2 * penalty : 0.125) {
+  for (const double penalty : penalties_of(limits)) {
     const auto worth = [&](const Candidate& c) { return c.score - penalty * unit / mu * c.cells; };
     std::vector<Candidate> order = all;
     std::erase_if(order, [&](const Candidate& c) { return !(worth(c) > 0); });

@@ -75,12 +75,11 @@ std::vector<std::uint64_t> weighted_sizes(std::span<const ColumnList> tables,
 
 std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
                                       const NetworkProblem& problem, double noise,
-                                      double most_penalty) {
+                                      TableLimits::Penalties penalties) {
   std::vector<ColumnList> out;
   if (release.scores.empty()) return out;
-  TableLimits limits{.cells = problem.limits.cells,
-                     .columns = problem.limits.parents + 1,
-                     .most_penalty = most_penalty};
+  TableLimits limits{
+      .cells = problem.limits.cells, .columns = problem.limits.parents + 1, .penalties = penalties};
   for (const StructuralZero& zero : problem.never) limits.held.push_back(zero.columns);
   std::vector<TableCandidate> candidates = release.scores;
   for (TableCandidate& one : candidates)

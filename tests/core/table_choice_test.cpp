@@ -144,16 +144,16 @@ TEST(TableChoice, LeavesRoomWhereNoiseIsSmall) {
       pairs.push_back({{a, b}, scores[pairs.size()]});
   TableLimits limits{.cells = 363'636};
   const TableChoice now = choose_tables(levels, levels, pairs, limits, std::numbers::sqrt2, 1.2);
-  limits.most_penalty = 16;
+  limits.penalties = TableLimits::Penalties::to_16;
   const TableChoice before = choose_tables(levels, levels, pairs, limits, std::numbers::sqrt2, 1.2);
   EXPECT_NEAR(before.gain, 543'169, 100);
   EXPECT_NEAR(now.gain, 549'090, 100);
-  // With more noise both are the same.
+  // With more noise there is no difference, or little.
   for (const double mu : {0.15, 0.3, 0.6}) {
-    limits.most_penalty = 16;
+    limits.penalties = TableLimits::Penalties::to_16;
     const TableChoice some = choose_tables(levels, levels, pairs, limits, 1, mu);
-    limits.most_penalty = 1024;
-    EXPECT_EQ(choose_tables(levels, levels, pairs, limits, 1, mu).gain, some.gain) << mu;
+    limits.penalties = TableLimits::Penalties::to_1024;
+    EXPECT_NEAR(choose_tables(levels, levels, pairs, limits, 1, mu).gain, some.gain, 1000) << mu;
   }
 }
 

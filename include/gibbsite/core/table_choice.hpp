@@ -21,9 +21,10 @@ struct TableLimits {
   std::uint64_t cells = 20'000;
   std::uint64_t columns = 11;
   std::vector<ColumnList> held{};  ///< sets of columns that the tree holds besides
-  /// Penalties on cells are tried up to this. Large ones matter where noise is small: tables of few
-  /// cells leave a tree more room.
-  double most_penalty = 1024;
+  /// Which penalties on cells are tried: powers of two up to 16, as before 2026-12, or with their
+  /// middles up to 1024. Large ones matter where noise is small: tables of few cells leave a tree
+  /// more room.
+  enum class Penalties { to_16, to_1024 } penalties = Penalties::to_1024;
 };
 
 /// A table to be counted with Gaussian noise of this standard deviation in every cell.

@@ -56,13 +56,11 @@ inline constexpr std::uint64_t target_weight = 3;
 std::vector<std::uint64_t> weighted_sizes(std::span<const ColumnList> tables,
                                           const LevelGroups& groups,
                                           std::optional<std::uint32_t> target);
-/// How far penalties went (TableLimits::most_penalty) in files from before 2026-12: all of these
-/// still follow from their scores.
-inline constexpr double most_penalty_before = 16;
-/// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree).
-std::vector<ColumnList> chosen_tables(const TreeRelease& release, const LevelGroups& groups,
-                                      const NetworkProblem& problem, double noise,
-                                      double most_penalty = TableLimits().most_penalty);
+/// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree). Files
+/// from before 2026-12 have those of fewer penalties.
+std::vector<ColumnList> chosen_tables(
+    const TreeRelease& release, const LevelGroups& groups, const NetworkProblem& problem,
+    double noise, TableLimits::Penalties penalties = TableLimits::Penalties::to_1024);
 /// The junction tree of the counted tables over all levels: that of the choice, of the fit, and of
 /// what is read.
 JunctionTree tree_of(const TreeRelease& release, std::span<const std::uint64_t> levels,
