@@ -12,6 +12,8 @@
 #include "gibbsite/data/reading_warnings.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/evaluation.hpp"
+#include "gibbsite/release/hypothesis.hpp"
+#include "gibbsite/release/joint_test.hpp"
 #include "gibbsite/release/predict.hpp"
 #include "gibbsite/release/query_json.hpp"
 

@@ -1012,18 +1012,40 @@ std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; 
 
 }  // namespace
 
+namespace {
+
+// The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With x = B y
+// for every row, with its own coordinates y, u = S^T B y.
+struct Coordinates {
+  MatrixXd basis, to_u;  // B [d x k], S^T B [k x k]
+  double c = 1;
+};
+Coordinates coordinates_of(const MatrixXd& start, const Schema& schema) {
+  const Index d = start.rows(), k = start.cols();
+  const ContrastBasis contrasts = contrast_basis(schema);
+  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  MatrixXd basis = Eigen::Map<const RowMajor>(contrasts.basis.data(), d, k);
+  MatrixXd to_u = start.transpose() * basis;
+  return {std::move(basis), std::move(to_u), 1 / start(d - 1, k - 1)};
+}
+
+}  // namespace
+
+std::vector<double> answered_mean_deviations(const MatrixXd& start, double squares,
+                                             const VectorXd& deviations, const Schema& schema) {
+  if (!schema.intercept || !(squares > 0)) return {};
+  const auto [basis, to_u, c] = coordinates_of(start, schema);
+  const MatrixXd noise = deviations.asDiagonal();
+  return values_of((basis * to_u.partialPivLu().solve(noise * (c / squares))).rowwise().norm());
+}
+
 std::vector<double> answered_means(const MatrixXd& start, const MatrixXd& moments,
                                    const Schema& schema) {
   if (!schema.intercept) return {};
-  const Index d = start.rows(), k = start.cols();
-  // The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With
-  // x = B y for every row, with its own coordinates y, u = S^T B y.
-  const double squares = moments(k - 1, k - 1), c = 1 / start(d - 1, k - 1);
+  const Index k = start.cols();
+  const double squares = moments(k - 1, k - 1);
   if (!(squares > 0)) return {};
-  const ContrastBasis contrasts = contrast_basis(schema);
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::Map<const RowMajor> basis(contrasts.basis.data(), d, k);
-  const MatrixXd to_u = start.transpose() * basis;
+  const auto [basis, to_u, c] = coordinates_of(start, schema);
   const VectorXd mean = basis * to_u.partialPivLu().solve(moments.col(k - 1) * (c / squares));
   std::vector<double> out = values_of(mean);
   Index first = 0;
@@ -1124,7 +1146,8 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
     for (Index l = 0; l < group.size; ++l, ++j) {
       const VectorXd row = others + levels.row(l).transpose();
       out.levels.push_back({j, group.first + l, shares[l],
-                            row.cwiseQuotient(answers.lambda).dot(out.directions.row(j)), row});
+                            row.cwiseQuotient(answers.lambda).dot(out.directions.row(j)), row,
+                            group.curve});
     }
   }
   return out;

@@ -35,9 +35,10 @@ struct AnsweredScores {
   /// C and B of the weights (docs/theory/intervals.md); 0: unknown, then what follows from them for
   /// rows of rare levels is left out, and their intervals are several times wider.
   double clip = 0, information_bound = 0;
-  Eigen::VectorXd prior;      ///< v: shape of the prior variances that the path used [k]
-  std::vector<double> means;  ///< answered_means [d], or empty: then those of the metric
-  double prior_scale = 0;     ///< their scale that the path found, after the last gradient
+  Eigen::VectorXd prior;                ///< v: shape of the prior variances that the path used [k]
+  std::vector<double> means;            ///< answered_means [d], or empty: then those of the metric
+  std::vector<double> mean_deviations;  ///< of the noise in them [d], or empty: unknown
+  double prior_scale = 0;  ///< their scale that the path found, after the last gradient
   /// Sum of s s^T at the last point, where s is the score of a row with its weight, or the sum of a
   /// person's. None, as of several classes that count the same and in former files: what the model
   /// says. [k x k], of several classes as estimate_classes says.
@@ -60,6 +61,13 @@ struct AnsweredScores {
 /// constant column.
 std::vector<double> answered_means(const Eigen::MatrixXd& start, const Eigen::MatrixXd& moments,
                                    const Schema& schema);
+
+/// The deviations of the noise in answered_means [d], of `moments` of which the last column has
+/// noise of these `deviations` [k], about the mean square `squares` of the last coordinate in all
+/// rows. Empty without a constant column.
+std::vector<double> answered_mean_deviations(const Eigen::MatrixXd& start, double squares,
+                                             const Eigen::VectorXd& deviations,
+                                             const Schema& schema);
 
 /// The posterior of the coefficients of the plain logistic model. The same for the same answers on
 /// every machine with the same libraries. Takes O(k^3) time. None where the answers

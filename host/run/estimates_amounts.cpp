@@ -31,6 +31,7 @@ constexpr double of_two_classes = 2.5;    // deviation of the prior that feature
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
+constexpr double most_doubt = 3;          // of the rows that a rare level has, relative
 constexpr double bend = 0.15;             // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
@@ -70,12 +71,14 @@ struct RareLevel {
   double share = 0, information = 1, scores = 1, unweighted = 1;
   double count = 0, square = 1, cap = 1;  // its part of the rows; their squared norm; of slopes
   double across = 0, others = 0;          // squares: of its rows, and of all others, along u
+  double doubt = 0;                       // relative error of `count`, by the noise in it
 };
 std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features) {
   std::vector<RareLevel> out;
   const double squares = answers.lambda.sum();
   for (const LevelPart& level : features.levels) {
-    if (!(level.share < rare_share)) continue;
+    // Rows have any part of a knot, so those near a curve's end are not alike.
+    if (!(level.share < rare_share) || level.is_knot) continue;
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
     rare.row = level.row;
@@ -91,6 +94,10 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
                      ? s
                      : std::max(s, std::min(answers.means[static_cast<std::size_t>(level.feature)],
                                             rare_share));
+    if (!answers.mean_deviations.empty())
+      rare.doubt =
+          std::min(answers.mean_deviations[static_cast<std::size_t>(level.feature)] / rare.count,
+                   most_doubt);
     out.push_back(std::move(rare));
   }
   return out;
@@ -129,7 +136,8 @@ class Smoothed {
       const VectorXd& u = rare[next].direction;
       const VectorXd across = u.cwiseQuotient(lambda);
       model += (rare[next].*along - across.dot(model * across)) * u * u.transpose();
-      own[level.direction] *= rare[next].*along;
+      own[level.direction] *=
+          std::hypot(1, rare[next].doubt / own[level.direction]) * rare[next].*along;
       spanned.col(static_cast<Index>(next++)) = u;
     }
     if (!rare.empty()) {  // what axes say of these levels is said by the levels
@@ -137,8 +145,7 @@ class Smoothed {
       const MatrixXd Q = qr.householderQ() * MatrixXd::Identity(k, qr.rank());
       directions.bottomRows(k) -= (directions.bottomRows(k) * Q * Q.transpose()).eval();
     }
-    const double scale =
-        std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
+    scale = std::clamp(answer.sum.cwiseProduct(model).sum() / model.squaredNorm(), least, most);
     shrunk_.emplace(answer.sum, answer.deviation, ExpectedMatrix{scale * model}, scale,
                     std::move(directions), own);
     matrix = scale * model + shrunk_->correction();
@@ -152,7 +159,8 @@ class Smoothed {
 
   [[nodiscard]] MatrixXd error(const MatrixXd& vv) const { return shrunk_->error(vv); }
 
-  MatrixXd matrix;  // [k x k], positive definite
+  MatrixXd matrix;   // [k x k], positive definite
+  double scale = 1;  // of its public model
 
  private:
   std::optional<ShrunkInformation> shrunk_;
@@ -343,9 +351,10 @@ struct Posterior {
 };
 
 // The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
-// normal row's squared norm over what the limit leaves of it; and a rare level's rows, which A_2
-// has by their weight alone, are added as rows of the level's average and of all rows' spread about
-// it. What A_2 has along the level's direction u says how many. R scales errors of A_2 along u.
+// normal row's squared norm over what the limit leaves of it. A rare level's rows, which A_2 has by
+// their weight alone, are added as rows of the level's average and of all rows' spread about it. How
+// many they are is what was counted, corrected by what A_2 has along the level's direction u as far
+// as its noise lets it say.
 class Slope {
  public:
   Slope(const AnsweredScores& answers, const Smoothed& information,
@@ -354,42 +363,48 @@ class Slope {
     const double mean = answers.lambda.sum(), deviation = std::sqrt(2.0) * answers.lambda.norm();
     const double t = (answers.information_bound - mean) / deviation;
     const double left = mean - deviation * (normal_density(t) - t * normal_beyond(t));
-    const double of_all = std::clamp(mean / left, 1.0, 2.0);
-    const Index k = answers.lambda.size();
-    MatrixXd squared = of_all * MatrixXd::Identity(k, k);
-    H = of_all * information.matrix;
+    of_all_ = std::clamp(mean / left, 1.0, 2.0);
+    H = of_all_ * information.matrix;
     for (const RareLevel& level : rare) {
       const VectorXd u = level.direction.normalized();
       const MatrixXd uu = u * u.transpose();
-      const double along = u.dot(level.row), more = (level.unweighted - 1) * (1 - level.share);
-      squared += more * uu;
-      if (!(along * along > 0)) continue;
+      const double along = u.dot(level.row), more = level.unweighted - 1;
+      if (!(along * along > 0) || !(more > 1e-9)) continue;
+      // What A_2 says beside what is expected of it, r times: of 1 and its own noise.
+      const VectorXd across = level.direction.cwiseQuotient(answers.lambda);
+      const double expected = information.scale * level.information;
+      const double noise = across.squaredNorm() * answers.information_deviation / expected;
+      const double prior = prior_error * prior_error + level.doubt * level.doubt;
+      const double kept = prior / (prior + noise * noise);
+      const double seen = across.dot(answers.information * across) / expected;
+      const double r = std::max(1 + kept * (seen - 1), least_seen);
       const MatrixXd spread =
           MatrixXd(answers.lambda.asDiagonal()) - u.dot(answers.lambda.cwiseProduct(u)) * uu;
-      const MatrixXd rows = more / (along * along) * (level.row * level.row.transpose() + spread);
-      H += u.dot(information.matrix * u) * rows;
-      beside_.emplace_back(rows - u.dot(rows * u) * uu);
-      variances_.push_back(u.dot(information.error(uu) * u));
+      const double unit = expected * level.direction.squaredNorm() * more * (1 - level.share);
+      rows_.emplace_back(unit / (along * along) * (level.row * level.row.transpose() + spread));
+      H += r * rows_.back();
+      // The error of A_2 along u and this one add up.
+      variances_.push_back(kept * noise * noise * (level.unweighted + 1) / more);
     }
     H = symmetric(H);
-    R_ = Eigen::SelfAdjointEigenSolver<MatrixXd>(squared).operatorSqrt();
   }
 
   // E of E vv^T E, E the error of H.
   [[nodiscard]] MatrixXd error(const MatrixXd& vv) const {
-    MatrixXd out = R_ * information_.error(R_ * vv * R_) * R_;
-    for (std::size_t i = 0; i < beside_.size(); ++i)
-      out += variances_[i] * beside_[i] * vv * beside_[i];
+    MatrixXd out = of_all_ * of_all_ * information_.error(vv);
+    for (std::size_t i = 0; i < rows_.size(); ++i) out += variances_[i] * rows_[i] * vv * rows_[i];
     return out;
   }
 
   MatrixXd H;  // [k x k]
 
  private:
+  static constexpr double prior_error = 0.5, least_seen = 0.05;
+
   const Smoothed& information_;
-  MatrixXd R_;
-  std::vector<MatrixXd> beside_;   // what a unit along u adds elsewhere
-  std::vector<double> variances_;  // of the error along u
+  double of_all_ = 1;
+  std::vector<MatrixXd> rows_;     // of each rare level, as many as were expected
+  std::vector<double> variances_;  // of how many times as many they are
 };
 
 // sum of v_t (H omega_t - G_t) = H omega + noise, of covariance sigma^2 + J + (error of H)(center -

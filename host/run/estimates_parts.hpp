@@ -19,6 +19,7 @@ struct LevelPart {
   double share = 0;            ///< answered, of the rows
   double across = 0;           ///< of u in an average one of its rows z: z . Lambda^-1 u
   Eigen::VectorXd row = {};    ///< [k] z of an average one of its rows
+  bool is_knot = false;        ///< of a curve, of which rows have parts
 };
 
 /// The features of a schema [d], in the metric [d x k] and by their answered moments.

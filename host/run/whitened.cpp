@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 #include <utility>
 
@@ -88,10 +89,12 @@ class WhitenedRun final : public MechanismRun {
   }
   void complete(LinearModel& model) const override {
     model.answers = answers_;
-    model.feature_means = first_means();
+    const FirstMeans first = first_means();
+    model.feature_means = first.means;
     if (settings_.information_share > 0) {
       AnsweredScores answered_scores = scores();
-      answered_scores.means = model.feature_means;
+      answered_scores.means = first.means;
+      answered_scores.mean_deviations = first.deviations;
       if (settings_.score_share > 0 && !holds_slopes()) answered_scores.scores = score_moments();
       model.estimates =
           task_.outputs() > 1 ? estimate_classes(answered_scores, task_.outputs(), task_.schema)
@@ -137,18 +140,27 @@ class WhitenedRun final : public MechanismRun {
   }
 
  private:
-  // Answered means of the features [d], of levels shares; empty without a constant column.
-  [[nodiscard]] std::vector<double> first_means() const {
+  // Answered means of the features [d], of levels shares, and the deviations of their noise; empty
+  // without a constant column.
+  struct FirstMeans {
+    std::vector<double> means, deviations;
+  };
+  [[nodiscard]] FirstMeans first_means() const {
     const auto first = std::ranges::find(answers_, "moments", &NoisyAnswer::question);
     const Metric start = starting_metric(task_.schema);
     MatrixXd moments = whole_matrix(first->values, rule_.coordinates());
+    const Eigen::Index last = moments.rows() - 1;
+    VectorXd noise = VectorXd::Constant(last + 1, first->deviation / std::numbers::sqrt2);
+    noise[last] = first->deviation;
     if (is_small_budget(settings_)) {  // they were asked in coordinates that lengths had scaled
       const Eigen::Map<const Metric> asked(first->at.data(), start.rows(), start.cols());
       const VectorXd back =
           (start.colwise().norm().array() / asked.colwise().norm().array()).matrix();
       moments = (back.asDiagonal() * moments * back.asDiagonal()).eval();
+      noise = noise.cwiseProduct(back) * back[last];
     }
-    return answered_means(start, moments, task_.schema);
+    return {answered_means(start, moments, task_.schema),
+            answered_mean_deviations(start, moments(last, last), noise, task_.schema)};
   }
   // P whose columns are centered as released coefficients are: the same scores for every row.
   [[nodiscard]] MatrixXd centered_metric() const {
