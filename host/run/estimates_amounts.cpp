@@ -31,8 +31,11 @@ constexpr double of_two_classes = 2.5;    // deviation of the prior that feature
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
-constexpr double most_doubt = 3;          // of the rows that a rare level has, relative
-constexpr double bend = 0.15;             // relative error of the slope between center and root
+constexpr double half_interval = 1.96;    // of 95 %, in deviations
+// An interval is of errors over the slope, and that may be as much smaller: by so many of its
+// deviations, but no smaller than a part.
+constexpr double slope_doubt = 1.5, least_slope = 0.1;
+constexpr double bend = 0.15;  // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
 constexpr double believed_dispersion = 5;  // above it counts are not believed to be of such a law
@@ -68,11 +71,25 @@ NormalErrors errors_of(double mean_square, double cap) {
 // scale, and how many times the information is without weights.
 struct RareLevel {
   VectorXd direction, row;
+  Index feature = 0;
   double share = 0, information = 1, scores = 1, unweighted = 1;
   double count = 0, square = 1, cap = 1;  // its part of the rows; their squared norm; of slopes
   double across = 0, others = 0;          // squares: of its rows, and of all others, along u
   double doubt = 0;                       // relative error of `count`, by the noise in it
 };
+// What an answered share with noise says of a share above 0, every one of which is as likely before.
+struct Counted {
+  double mean = 0, deviation = 0;
+};
+Counted counted_part(const AnsweredScores& answers, std::size_t feature) {
+  const double share = answers.means[feature];
+  if (answers.mean_deviations.empty()) return {share, 0};
+  const double deviation = answers.mean_deviations[feature], z = share / deviation;
+  const double hazard = normal_density(z) / (1 - normal_beyond(z));
+  const double left = std::max(1 - z * hazard - hazard * hazard, 0.0);
+  return {share + deviation * hazard, deviation * std::sqrt(left)};
+}
+
 std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features) {
   std::vector<RareLevel> out;
   const double squares = answers.lambda.sum();
@@ -82,6 +99,7 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
     rare.row = level.row;
+    rare.feature = level.feature;
     rare.share = level.share;
     const double s = level.share;
     rare.across = level.across * level.across;
@@ -90,14 +108,12 @@ std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureP
     // The first question, which scales hardly any row down, says how many they are; the metric
     // has what noise left of them, and how far it set all others off.
     rare.others = rare.across * s * s / (1 - s);
-    rare.count = answers.means.empty()
-                     ? s
-                     : std::max(s, std::min(answers.means[static_cast<std::size_t>(level.feature)],
-                                            rare_share));
-    if (!answers.mean_deviations.empty())
-      rare.doubt =
-          std::min(answers.mean_deviations[static_cast<std::size_t>(level.feature)] / rare.count,
-                   most_doubt);
+    rare.count = s;
+    if (!answers.means.empty()) {
+      const Counted counted = counted_part(answers, static_cast<std::size_t>(level.feature));
+      rare.count = std::max(s, std::min(counted.mean, rare_share));
+      rare.doubt = counted.deviation / rare.count;
+    }
     out.push_back(std::move(rare));
   }
   return out;
@@ -348,6 +364,7 @@ class CountScores {
 struct Posterior {
   VectorXd mean;
   MatrixXd covariance;
+  std::vector<double> doubts{};  // relative errors of the slopes along rare levels
 };
 
 // The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
@@ -369,13 +386,14 @@ class Slope {
       const VectorXd u = level.direction.normalized();
       const MatrixXd uu = u * u.transpose();
       const double along = u.dot(level.row), more = level.unweighted - 1;
-      if (!(along * along > 0) || !(more > 1e-9)) continue;
       // What A_2 says beside what is expected of it, r times: of 1 and its own noise.
       const VectorXd across = level.direction.cwiseQuotient(answers.lambda);
       const double expected = information.scale * level.information;
       const double noise = across.squaredNorm() * answers.information_deviation / expected;
       const double prior = prior_error * prior_error + level.doubt * level.doubt;
       const double kept = prior / (prior + noise * noise);
+      doubts.push_back(std::sqrt(kept) * noise);
+      if (!(along * along > 0) || !(more > 1e-9)) continue;
       const double seen = across.dot(answers.information * across) / expected;
       const double r = std::max(1 + kept * (seen - 1), least_seen);
       const MatrixXd spread =
@@ -396,10 +414,11 @@ class Slope {
     return out;
   }
 
-  MatrixXd H;  // [k x k]
+  MatrixXd H;                  // [k x k]
+  std::vector<double> doubts;  // relative errors of H along each rare level
 
  private:
-  static constexpr double prior_error = 0.5, least_seen = 0.05;
+  static constexpr double prior_error = 0.3, least_seen = 0.05;
 
   const Smoothed& information_;
   double of_all_ = 1;
@@ -431,7 +450,7 @@ Posterior solve(const AnsweredScores& answers, const Smoothed& information,
   path_prior.diagonal() += (answers.prior_scale * answers.prior).cwiseInverse();
   MatrixXd known = J;
   known.diagonal().array() += 1 / weight;
-  Posterior out{center, {}};
+  Posterior out{center, {}, of_scores.doubts};
   MatrixXd noise = known;
   for (int step = 0; step < steps; ++step) {
     const MatrixXd S = inverse_of_symmetric(symmetric(noise));
@@ -512,6 +531,16 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
       out.covariance.push_back(rounded_estimate(a == b ? std::max(value, 0.0) : value));
     }
   }
+  const auto d = static_cast<std::size_t>(covariance.rows());
+  out.further_above.assign(d, 0.0);
+  for (std::size_t i = 0; i < rare.size(); ++i) {
+    const double least = std::max(1 - slope_doubt * found.doubts[i], least_slope);
+    const double half =
+        half_interval * std::sqrt(std::max(covariance(rare[i].feature, rare[i].feature), 0.0));
+    out.further_above[static_cast<std::size_t>(rare[i].feature)] =
+        rounded_estimate(half * std::sqrt(1 / (least * least) - 1));
+  }
+  out.further_below = out.further_above;
   out.prior_deviation = values_of(precision.cwiseSqrt().cwiseInverse());
   if (schema.intercept) out.prior_deviation.back() = std::numeric_limits<double>::infinity();
   out.feature_means = answers.means.empty() ? values_of(features.means) : answers.means;
