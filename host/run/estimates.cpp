@@ -35,6 +35,7 @@ constexpr double information_error = 0.5;    // part of the error of A_2 that co
 constexpr double bend_error = 0.5;           // part of a bend of F that may be wrong
 constexpr double clear_bend = 1;             // in deviations of U's other errors: below it none is
 constexpr double rare_class = 0.02, common_class = 0.05;  // shares; F's bend counts below
+constexpr double part_of_knot = 0.5;                      // in the rows that tell most of it
 constexpr double least_alpha = 0.1;                       // of the number of rows
 constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
 constexpr double most_scores = 4;      // likewise, times k
@@ -389,8 +390,11 @@ class LevelCurves {
             std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
         if (curve.amplitude > 0) curves_.push_back(std::move(curve));
         if (!(answers.clip > 0 && answers.information_bound > 0)) continue;
-        // These rows' norm and weights, as if all were alike.
-        const double square = std::max(answers.lambda.sum() - 1, 0.0) + across * across;
+        // These rows' norm and weights, as if all were alike. Of a knot rows have any part: those
+        // that tell most of it have half of it or more, and count least.
+        const double part = group.curve ? part_of_knot : 1;
+        const double square =
+            std::max(answers.lambda.sum() - 1, 0.0) + part * part * across * across;
         Weights weights;
         weights.path = std::min(
             1.0, answers.clip / (std::sqrt(std::max(square, 1e-12)) * std::max(a[0], 1 - a[0])));
