@@ -31,7 +31,6 @@ constexpr double of_two_classes = 2.5;    // deviation of the prior that feature
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
-constexpr double half_interval = 1.96;    // of 95 %, in deviations
 // An interval is of errors over the slope, and that may be as much smaller: by so many of its
 // deviations, but no smaller than a part.
 constexpr double slope_doubt = 1.5, least_slope = 0.1;
@@ -524,23 +523,19 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   const MatrixXd& P = answers.metric;
   out.weights = {1};
   out.means = {values_of(P * found.mean)};
-  const MatrixXd covariance = P * found.covariance * P.transpose();
+  MatrixXd covariance = P * found.covariance * P.transpose();
+  for (std::size_t i = 0; i < rare.size(); ++i) {
+    double& of_level = covariance(rare[i].feature, rare[i].feature);
+    const double least = std::max(1 - slope_doubt * found.doubts[i], least_slope);
+    of_level =
+        std::min(of_level / (least * least), std::max(of_level, 1 / precision[rare[i].feature]));
+  }
   for (Index a = 0; a < covariance.rows(); ++a) {
     for (Index b = 0; b <= a; ++b) {
       const double value = 0.5 * (covariance(a, b) + covariance(b, a));
       out.covariance.push_back(rounded_estimate(a == b ? std::max(value, 0.0) : value));
     }
   }
-  const auto d = static_cast<std::size_t>(covariance.rows());
-  out.further_above.assign(d, 0.0);
-  for (std::size_t i = 0; i < rare.size(); ++i) {
-    const double least = std::max(1 - slope_doubt * found.doubts[i], least_slope);
-    const double half =
-        half_interval * std::sqrt(std::max(covariance(rare[i].feature, rare[i].feature), 0.0));
-    out.further_above[static_cast<std::size_t>(rare[i].feature)] =
-        rounded_estimate(half * std::sqrt(1 / (least * least) - 1));
-  }
-  out.further_below = out.further_above;
   out.prior_deviation = values_of(precision.cwiseSqrt().cwiseInverse());
   if (schema.intercept) out.prior_deviation.back() = std::numeric_limits<double>::infinity();
   out.feature_means = answers.means.empty() ? values_of(features.means) : answers.means;

@@ -7,9 +7,11 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -408,6 +410,57 @@ TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
   }
   EXPECT_LT(squares, 84);
   EXPECT_GT(narrow, 10) << squares;
+}
+
+// Amounts of 4,000 people without any effect of k: a category of which twelve have the last level,
+// or a curve that has as much of its last knot. At epsilon = 2, in 30 tables, the errors over the
+// standard errors have no more than the squares of normal ones, which are beyond 84 with
+// probability below 1e-6. Where noise in the information was taken for rows of the level, and rows
+// near the knot for rows at it, they had LEVEL_BEFORE and KNOT_BEFORE.
+TEST(EstimatesOfAmounts, OfAHandfulOfRowsAreNoSurerThanTheyAre) {
+  if (support::sanitized) GTEST_SKIP() << "a law of a release";
+  const auto backend = support::make_test_backend("cpu");
+  const std::vector<double> knots{0, 0.25, 0.5, 0.75, 1};
+  const Hats hats{std::span<const double>(knots)};
+  for (const bool curve : {false, true}) {
+    double squares = 0;
+    for (std::uint64_t run = 0; run < 30; ++run) {
+      Dataset data = support::people(1, 1, 1);
+      data.schema.label = Amount{{.lo = 0, .hi = 10}, 1};
+      Column k{.name = "k", .type = ColumnType::category, .levels = {"a", "b", "c", "d", "e"}};
+      if (curve) k = {.name = "k", .type = ColumnType::number, .lo = 0, .hi = 1, .knots = knots};
+      data.schema.columns.push_back(k);
+      data.dense().clear(), data.y.clear();
+      std::mt19937_64 bits(900 + run);
+      std::normal_distribution<double> normal;
+      std::uniform_real_distribution<double> uniform(0, 1);
+      std::gamma_distribution<double> two(2, 1), four(4, 1);
+      std::discrete_distribution<std::size_t> levels({60, 25, 10.7, 4, 0.3});
+      for (std::size_t i = 0; i < 4000; ++i) {
+        const double x = uniform(bits), first = two(bits), beta = first / (first + four(bits));
+        std::array<float, 5> of{};
+        if (curve) {
+          const Hat hat = hats.at(static_cast<float>(beta));
+          of.at(hat.first) = hat.value;
+          if (hat.next > 0) of.at(hat.first + 1) = hat.next;
+        } else {
+          of.at(levels(bits)) = 1;
+        }
+        data.dense().push_back(static_cast<float>(x));
+        data.dense().insert(data.dense().end(), of.begin(), of.end());
+        data.dense().push_back(1);
+        data.y.push_back(scaled_label(data.schema.label, 4 + 2 * x + normal(bits)));
+      }
+      const Plan made =
+          plan(glm("huber").constants(data.schema, data.rows()), {.epsilon = 2, .delta = 1e-7},
+               {.mechanism = "whitened", .intervals = true});
+      const Release release = fit(glm("huber"), data, made, *backend, Key::from_seed(run));
+      ASSERT_TRUE(release.model().estimates);
+      const EffectEstimate effect = feature_effect(*release.model().estimates, data.schema, 5);
+      squares += std::pow(effect.estimate / effect.standard_error, 2);
+    }
+    EXPECT_LT(squares, 84) << curve;
+  }
 }
 
 // Labels of 0 and 1 as counts of mean 0.05, of which a level that a tenth of the rows has is three
