@@ -104,7 +104,7 @@ Combinations contrasts_of(const Schema& schema, const TestedTerm& term) {
   return out;
 }
 
-// The same in the score of each class against that of the first: [K x d].
+// Those in the score of each class against that of the first: [K x d].
 Combinations of_all_classes(const Combinations& of_one, std::size_t classes) {
   Combinations out;
   for (const std::vector<double>& one : of_one) {

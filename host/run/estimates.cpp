@@ -1018,8 +1018,8 @@ std::vector<double> values_of(const VectorXd& v) { return {v.begin(), v.end()}; 
 
 namespace {
 
-// The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With x = B y
-// for every row, with its own coordinates y, u = S^T B y.
+// The last coordinate is the same c for every row, so sum u u_k / sum u_k^2 = mean(u)/c. With
+// x = B y for every row, with its own coordinates y, u = S^T B y.
 struct Coordinates {
   MatrixXd basis, to_u;  // B [d x k], S^T B [k x k]
   double c = 1;

@@ -76,7 +76,8 @@ struct RareLevel {
   double across = 0, others = 0;          // squares: of its rows, and of all others, along u
   double doubt = 0;                       // relative error of `count`, by the noise in it
 };
-// What an answered share with noise says of a share above 0, every one of which is as likely before.
+// What an answered share with noise says of a share above 0, every one of which is as likely
+// before.
 struct Counted {
   double mean = 0, deviation = 0;
 };
@@ -368,8 +369,8 @@ struct Posterior {
 
 // The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
 // normal row's squared norm over what the limit leaves of it. A rare level's rows, which A_2 has by
-// their weight alone, are added as rows of the level's average and of all rows' spread about it. How
-// many they are is what was counted, corrected by what A_2 has along the level's direction u as far
+// their weight alone, are added as rows of the level's average and of all rows' spread about it.
+// How many they are is what was counted, corrected by what A_2 has along the level's direction u as far
 // as its noise lets it say.
 class Slope {
  public:

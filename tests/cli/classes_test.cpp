@@ -161,7 +161,7 @@ TEST_F(ClassesCli, HaveIntervalsOnEveryFace) {
   EXPECT_GT(is["lower"].get<double>(), 0);
   EXPECT_LT(is["lower"].get<double>(), is["estimate"].get<double>());
 
-  // Of one class, a question names it; of a whole column it may be of all.
+  // A question about one class names it; one about a whole column may be of all.
   EXPECT_THAT(gibbsite({"query", "--model", "model.json", "--effect", "height*10"}).err,
               HasSubstr("--class: is missing"));
 

@@ -128,8 +128,8 @@ TEST(TableChoice, ChoosesNothingThatIsNotWorthIt) {
   EXPECT_EQ(choose_tables(levels, levels, rich, {.cells = 100}, 1, 0.1).tables.size(), 2U);
 }
 
-// Pairs of the General Social Survey's eleven columns, in rows. Where noise is small the room of the
-// tree is what is short: tables of few cells take less of it.
+// Pairs of the General Social Survey's eleven columns, in rows. Where noise is small the room of
+// the tree is what is short: tables of few cells take less of it.
 TEST(TableChoice, LeavesRoomWhereNoiseIsSmall) {
   const Levels levels{9, 11, 13, 11, 12, 9, 10, 9, 6, 6, 2};
   const std::vector<double> scores{

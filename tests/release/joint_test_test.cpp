@@ -144,7 +144,7 @@ TEST(ColumnTests, OfAnInteractionLeaveItsMainEffectsOut) {
     std::ranges::copy(of_products, model.estimates->means[0].begin() + 5);
     return model;
   };
-  // Of 2 x 3 levels sums of rows and columns are no interaction.
+  // Sums of rows and columns of 2 x 3 levels are no interaction.
   const JointTest sums = *ask_column(model_of({1.5, 2.5, 0.5, 2, 3, 1}), "a*b");
   EXPECT_EQ(sums.degrees, 2U);
   EXPECT_NEAR(sums.statistic, 0, 1e-9);

@@ -56,8 +56,8 @@ inline constexpr std::uint64_t target_weight = 3;
 std::vector<std::uint64_t> weighted_sizes(std::span<const ColumnList> tables,
                                           const LevelGroups& groups,
                                           std::optional<std::uint32_t> target);
-/// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree). Files
-/// from before 2026-12 have those of fewer penalties.
+/// The tables that scores choose, given the counts of columns, for that `noise` (NetworkTree).
+/// Files from before 2026-12 have those of fewer penalties.
 std::vector<ColumnList> chosen_tables(
     const TreeRelease& release, const LevelGroups& groups, const NetworkProblem& problem,
     double noise, TableLimits::Penalties penalties = TableLimits::Penalties::to_1024);
