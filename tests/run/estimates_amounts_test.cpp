@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/model/curve.hpp"
 #include "gibbsite/model/linear_model.hpp"
 #include "gibbsite/run/fit.hpp"
 #include "run/example.hpp"
@@ -388,7 +389,7 @@ Dataset with_rare_level(std::uint64_t seed) {
 // The effect of a level of 60 people at epsilon = 1, where noise sets the metric off, in 30 tables:
 // its errors over their standard errors have no more than the squares of normal ones, which are
 // beyond 84 with probability below 1e-6. What took the level's information for more than it is had
-// 388. And some of the intervals are no prior's, whose half is 4.9.
+// 388. And a few of the intervals are no prior's, whose half is 4.9.
 TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   const auto backend = support::make_test_backend("cpu");
@@ -409,7 +410,7 @@ TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
     narrow += effect.upper - effect.lower < 5 ? 1 : 0;
   }
   EXPECT_LT(squares, 84);
-  EXPECT_GT(narrow, 10) << squares;
+  EXPECT_GT(narrow, 4) << squares;
 }
 
 // Amounts of 4,000 people without any effect of k: a category of which twelve have the last level,
