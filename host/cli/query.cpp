@@ -106,7 +106,12 @@ struct QueryCommand {
         continue;
       }
       if (test) {
-        fmt::print("{}, {}: {}\n", shown(effect), hypothesis_of(of.schema, effect),
+        const std::string of_class =
+            classes.of.empty()
+                ? ""
+                : fmt::format(" for {}{}", shown(classes.of),
+                              classes.against.empty() ? "" : " against " + shown(classes.against));
+        fmt::print("{}, {}{}: {}\n", shown(effect), hypothesis_of(of.schema, effect), of_class,
                    joint_test_text(*test));
         continue;
       }

@@ -191,7 +191,7 @@ std::vector<ColumnTest> column_tests(const LinearModel& model) {
   for (const TestedTerm& term : terms_of_rows(model.schema)) {
     // A column of one level has nothing that it could differ from.
     const std::size_t levels = term.column.has_levels() ? term.features : 1;
-    if (term.column.has_levels() && levels < 2) continue;
+    if (contrasts_of(model.schema, term).empty()) continue;
     out.push_back({term.column.name, levels, test_of(model, term, {})});
   }
   return out;
@@ -216,7 +216,13 @@ std::optional<JointTest> ask_column(const LinearModel& model, std::string_view t
   require_testable(model);
   const std::string name = bare(text);
   for (const TestedTerm& term : terms_of_rows(model.schema))
-    if (is_called(term, name)) return test_of(model, term, classes);
+    if (is_called(term, name)) {
+      if (contrasts_of(model.schema, term).empty())
+        throw BadInput(format_message("{} {}", Field{"effect"}, quoted(text)),
+                       "has one level, so nothing in it can differ",
+                       "name a column of two levels or more");
+      return test_of(model, term, classes);
+    }
   return {};
 }
 

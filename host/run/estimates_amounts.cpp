@@ -31,9 +31,9 @@ constexpr double of_two_classes = 2.5;    // deviation of the prior that feature
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
-// An interval is of errors over the slope, and that may be as much smaller: by so many of its
-// deviations, but no smaller than a part.
-constexpr double slope_doubt = 1.5, least_slope = 0.1;
+// An error is one of scores over the slope, and that may be as much smaller: by so many of its
+// deviations beyond the small ones, but no smaller than a part.
+constexpr double slope_doubt = 2, small_doubt = 0.1, least_slope = 0.1;
 constexpr double bend = 0.15;  // relative error of the slope between center and root
 constexpr int steps = 6;
 constexpr double most_dispersion = 20, least_dispersion = 0.01;
@@ -370,8 +370,8 @@ struct Posterior {
 // The slope H of the scores' sum, from A_2, in which the limit weighs rows down: of all rows by a
 // normal row's squared norm over what the limit leaves of it. A rare level's rows, which A_2 has by
 // their weight alone, are added as rows of the level's average and of all rows' spread about it.
-// How many they are is what was counted, corrected by what A_2 has along the level's direction u as far
-// as its noise lets it say.
+// How many they are is what was counted, corrected by what A_2 has along the level's direction u as
+// far as its noise lets it say.
 class Slope {
  public:
   Slope(const AnsweredScores& answers, const Smoothed& information,
@@ -527,7 +527,8 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   MatrixXd covariance = P * found.covariance * P.transpose();
   for (std::size_t i = 0; i < rare.size(); ++i) {
     double& of_level = covariance(rare[i].feature, rare[i].feature);
-    const double least = std::max(1 - slope_doubt * found.doubts[i], least_slope);
+    const double doubt = std::max(found.doubts[i] - small_doubt, 0.0);
+    const double least = std::max(1 - slope_doubt * doubt, least_slope);
     of_level =
         std::min(of_level / (least * least), std::max(of_level, 1 / precision[rare[i].feature]));
   }

@@ -154,6 +154,23 @@ TEST(ColumnTests, OfAnInteractionLeaveItsMainEffectsOut) {
   EXPECT_EQ(hypothesis_of(model_of({}).schema, "a * b"), "no interaction");
 }
 
+TEST(ColumnTests, AreNoneWhereNothingCanDiffer) {
+  const LinearModel model = support::illness_model(
+      {{"one", ColumnType::category, 0, 1, {"x"}},
+       {"b", ColumnType::category, 0, 1, {"u", "v", "w"}}},
+      {{{{"one", {}}, {"b", {}}}}}, std::vector<double>(8), std::vector<double>(8, 0.5), true);
+  for (const ColumnTest& of : column_tests(model)) EXPECT_GT(of.test.degrees, 0U) << of.column;
+  EXPECT_EQ(tests_of_levels(model).size(), 1U);
+  for (const char* text : {"one", "one*b"}) {
+    try {
+      (void)ask_column(model, text);
+      ADD_FAILURE() << text;
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), HasSubstr("has one level")) << text;
+    }
+  }
+}
+
 TEST(ColumnTests, OfSeveralClassesAreOfOneOrOfAll) {
   LinearModel model = support::effects_model();
   model.schema.label = Classes{.names = {"low", "middle", "high"}};
