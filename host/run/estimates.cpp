@@ -1151,7 +1151,7 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
       const VectorXd row = others + levels.row(l).transpose();
       out.levels.push_back({j, group.first + l, shares[l],
                             row.cwiseQuotient(answers.lambda).dot(out.directions.row(j)), row,
-                            group.curve});
+                            group.curve, group.first});
     }
   }
   return out;

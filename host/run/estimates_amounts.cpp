@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ using Eigen::VectorXd;
 // Public constants (docs/theory/intervals.md). None has to do with privacy.
 constexpr double of_two_classes = 2.5;    // deviation of the prior that feature_parts has
 constexpr double rare_share = 0.1;        // of a level whose rows count as alike
+constexpr double least_own = 0.7;         // of a rare level's direction, beside other columns
 constexpr double least_part = 0.005;      // of a matrix, as a part of its public model
 constexpr double least_curvature = 1e-3;  // mean curvature of a row
 // An error is one of scores over the slope, and that may be as much smaller: by so many of its
@@ -90,12 +92,31 @@ Counted counted_part(const AnsweredScores& answers, std::size_t feature) {
   return {share + deviation * hazard, deviation * std::sqrt(left)};
 }
 
-std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features) {
+// The part of a level's direction that no other column's numbers and levels say: 1 where columns do
+// not lean on each other, next to 0 where they determine each other.
+double own_part(const LevelPart& level, const VectorXd& lambda, const FeatureParts& features) {
+  std::vector<Index> others(features.numbers.size());
+  std::iota(others.begin(), others.end(), Index{0});
+  for (const LevelPart& other : features.levels)
+    if (other.column != level.column) others.push_back(other.direction);
+  if (others.empty()) return 1;
+  const VectorXd root = lambda.cwiseSqrt().cwiseInverse();
+  const MatrixXd X = root.asDiagonal() * features.directions(others, Eigen::all).transpose();
+  const VectorXd own = root.cwiseProduct(features.directions.row(level.direction).transpose());
+  const Eigen::CompleteOrthogonalDecomposition<MatrixXd> squares(X);
+  return (own - X * squares.solve(own)).squaredNorm() / own.squaredNorm();
+}
+
+// None of a model with interactions, whose levels are parts of their columns'.
+std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
+                                   const Schema& schema) {
   std::vector<RareLevel> out;
+  if (!schema.interactions.empty()) return out;
   const double squares = answers.lambda.sum();
   for (const LevelPart& level : features.levels) {
     // Rows have any part of a knot, so those near a curve's end are not alike.
     if (!(level.share < rare_share) || level.is_knot) continue;
+    if (own_part(level, answers.lambda, features) < least_own) continue;
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
     rare.row = level.row;
@@ -492,7 +513,7 @@ std::optional<Estimates> posterior_of(const AnsweredScores& answers, const Answe
   // What the trace of J allows: people's scores are as long as k of a row.
   const double most = n * answers.rows_of_person * clip2 / lambda.sum();
   const NumberLabel& ends = *number_of(schema.label);
-  std::vector<RareLevel> rare = rare_levels(answers, features);
+  std::vector<RareLevel> rare = rare_levels(answers, features, schema);
   std::optional<CountScores> counts;
   if (of_counts) {
     counts.emplace(answers, scores, features.row_mean, rare, schema);

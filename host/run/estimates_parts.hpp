@@ -20,6 +20,7 @@ struct LevelPart {
   double across = 0;           ///< of u in an average one of its rows z: z . Lambda^-1 u
   Eigen::VectorXd row = {};    ///< [k] z of an average one of its rows
   bool is_knot = false;        ///< of a curve, of which rows have parts
+  Eigen::Index column = 0;     ///< the first feature of its column
 };
 
 /// The features of a schema [d], in the metric [d x k] and by their answered moments.

@@ -32,9 +32,7 @@ inline constexpr std::string_view interval_meaning_of_amounts =
     "the effects on average where errors are symmetric. Where they are very skewed, as of costs, "
     "effects are smaller than those on the mean whatever the budget, by up to a tenth with the usual "
     "tolerance and a third with a fourth of it: intervals held 87 to 90 % on average and the worst "
-    "effect in half of the tables, with such a tolerance none. Where one column nearly determines "
-    "another and the budget is small they held 80 to 90 %, the worst effect 40 "
-    "(docs/theory/intervals.md).";
+    "effect in half of the tables, with such a tolerance none (docs/theory/intervals.md).";
 inline constexpr std::string_view interval_meaning_of_people_amounts =
     "95 % intervals include privacy noise and sampling. On simulated tables of people they held 94 to "
     "99 % of the effects on average, the worst effect in nearly nine tables of ten. Where errors are very "
