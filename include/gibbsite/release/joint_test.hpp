@@ -56,8 +56,7 @@ std::string_view hypothesis_of(const Schema& schema, std::string_view text);
 /// The meaning of tests of whole columns, for readers.
 inline constexpr std::string_view column_test_meaning =
     "A test of a whole column asks whether its levels differ at all, with privacy noise and sampling. "
-    "On simulated tables where they do not, at most 8 % of p-values were below 0.05 "
-    "(docs/theory/intervals.md).";
+    "It is as good as the intervals of its effects (docs/theory/intervals.md).";
 
 /// "chi squared 12.3 on 4 degrees of freedom, p-value 0.015".
 std::string joint_test_text(const JointTest& test);
