@@ -417,7 +417,7 @@ TEST(EstimatesOfAmounts, OfARareLevelAreNoSurerThanTheyAre) {
 // or a curve that has as much of its last knot. At epsilon = 2, in 30 tables, the errors over the
 // standard errors have no more than the squares of normal ones, which are beyond 84 with
 // probability below 1e-6. Where noise in the information was taken for rows of the level, and rows
-// near the knot for rows at it, they had LEVEL_BEFORE and KNOT_BEFORE.
+// near the knot for rows at it, they had 184 and 166.
 TEST(EstimatesOfAmounts, OfAHandfulOfRowsAreNoSurerThanTheyAre) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   const auto backend = support::make_test_backend("cpu");
@@ -467,7 +467,7 @@ TEST(EstimatesOfAmounts, OfAHandfulOfRowsAreNoSurerThanTheyAre) {
 // Amounts of 2,000 people, with a level that another column's levels determine but for one row in
 // fifty: at epsilon = 3, in 30 tables, the errors of effects that are 0 over their standard errors
 // have no more than the squares of normal ones, beyond 84 with probability below 1e-6. Where rows
-// of each rare level were taken for alike, what tells the two columns apart too, they had BEFORE.
+// of each rare level were taken for alike, what tells the two columns apart too, they had 443.
 TEST(EstimatesOfAmounts, OfColumnsThatDetermineEachOtherAreNoSurerThanTheyAre) {
   if (support::sanitized) GTEST_SKIP() << "a law of a release";
   const auto backend = support::make_test_backend("cpu");
