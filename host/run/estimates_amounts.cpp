@@ -92,31 +92,50 @@ Counted counted_part(const AnsweredScores& answers, std::size_t feature) {
   return {share + deviation * hazard, deviation * std::sqrt(left)};
 }
 
-// The part of a level's direction that no other column's numbers and levels say: 1 where columns do
-// not lean on each other, next to 0 where they determine each other.
-double own_part(const LevelPart& level, const VectorXd& lambda, const FeatureParts& features) {
-  std::vector<Index> others(features.numbers.size());
-  std::iota(others.begin(), others.end(), Index{0});
-  for (const LevelPart& other : features.levels)
-    if (other.column != level.column) others.push_back(other.direction);
-  if (others.empty()) return 1;
-  const VectorXd root = lambda.cwiseSqrt().cwiseInverse();
-  const MatrixXd X = root.asDiagonal() * features.directions(others, Eigen::all).transpose();
-  const VectorXd own = root.cwiseProduct(features.directions.row(level.direction).transpose());
-  const Eigen::CompleteOrthogonalDecomposition<MatrixXd> squares(X);
-  return (own - X * squares.solve(own)).squaredNorm() / own.squaredNorm();
-}
+// What no other column's numbers and levels say of a level's direction. Levels are asked about
+// column by column, as each column takes O(k^3) time.
+class OwnParts {
+ public:
+  OwnParts(const VectorXd& lambda, const FeatureParts& features)
+      : root_(lambda.cwiseSqrt().cwiseInverse()), features_(features) {}
+
+  // 1 where columns do not lean on each other, next to 0 where they determine each other.
+  [[nodiscard]] double of(const LevelPart& level) {
+    if (level.column != column_) look_at(level.column);
+    if (others_.cols() == 0) return 1;
+    const VectorXd own = root_.cwiseProduct(features_.directions.row(level.direction).transpose());
+    return (own - others_ * squares_.solve(own)).squaredNorm() / own.squaredNorm();
+  }
+
+ private:
+  void look_at(Index column) {
+    column_ = column;
+    std::vector<Index> others(features_.numbers.size());
+    std::iota(others.begin(), others.end(), Index{0});
+    for (const LevelPart& other : features_.levels)
+      if (other.column != column) others.push_back(other.direction);
+    others_ = root_.asDiagonal() * features_.directions(others, Eigen::all).transpose();
+    if (!others.empty()) squares_.compute(others_);
+  }
+
+  VectorXd root_;
+  const FeatureParts& features_;
+  Index column_ = -1;
+  MatrixXd others_;  // [k x others]
+  Eigen::CompleteOrthogonalDecomposition<MatrixXd> squares_;
+};
 
 // None of a model with interactions, whose levels are parts of their columns'.
 std::vector<RareLevel> rare_levels(const AnsweredScores& answers, const FeatureParts& features,
                                    const Schema& schema) {
   std::vector<RareLevel> out;
   if (!schema.interactions.empty()) return out;
+  OwnParts own(answers.lambda, features);
   const double squares = answers.lambda.sum();
   for (const LevelPart& level : features.levels) {
     // Rows have any part of a knot, so those near a curve's end are not alike.
     if (!(level.share < rare_share) || level.is_knot) continue;
-    if (own_part(level, answers.lambda, features) < least_own) continue;
+    if (own.of(level) < least_own) continue;
     RareLevel rare;
     rare.direction = features.directions.row(level.direction);
     rare.row = level.row;
