@@ -148,12 +148,12 @@ TEST(TableChoice, LeavesRoomWhereNoiseIsSmall) {
   const TableChoice before = choose_tables(levels, levels, pairs, limits, std::numbers::sqrt2, 1.2);
   EXPECT_NEAR(before.gain, 543'169, 100);
   EXPECT_NEAR(now.gain, 549'090, 100);
-  // With more noise there is no difference, or little.
+  // More penalties lose nothing.
   for (const double mu : {0.15, 0.3, 0.6}) {
     limits.penalties = TableLimits::Penalties::to_16;
     const TableChoice some = choose_tables(levels, levels, pairs, limits, 1, mu);
     limits.penalties = TableLimits::Penalties::to_1024;
-    EXPECT_NEAR(choose_tables(levels, levels, pairs, limits, 1, mu).gain, some.gain, 1000) << mu;
+    EXPECT_GE(choose_tables(levels, levels, pairs, limits, 1, mu).gain, some.gain - 1e-6) << mu;
   }
 }
 
