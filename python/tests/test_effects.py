@@ -169,6 +169,17 @@ def test_with_intervals_effects_agree_with_the_table():
         model.effect("x_0")
 
 
+def test_a_whole_column_is_tested():
+    X, y = table()
+    model = fitted(X, y, ranges=None, schema=TOML, intervals=True)
+    levels = sum(row["column"] == "job" for row in rows_of(model.summary()))
+    asked = model.effect("job")
+    assert set(asked) == {"effect", "chi_squared", "degrees_of_freedom", "p_value"}
+    assert asked["degrees_of_freedom"] == levels - 1
+    assert asked["chi_squared"] >= 0 and 0 <= asked["p_value"] <= 1
+    assert model.effect("'job'")["p_value"] == asked["p_value"]
+
+
 def test_the_words_of_intervals_say_what_they_are_of():
     X, y = numbers(2_000)  # which nearly separate
     assert "The classes nearly separate" in fitted(X, y, intervals=True).release_.interval_words
