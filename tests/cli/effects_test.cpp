@@ -61,7 +61,7 @@ TEST_F(EffectsCli, ShowsTheSurestFirstAndMarksWhatNoiseHides) {
   std::string line;
   std::getline(lines, line);  // what effects are
   std::getline(lines, line);  // names of the columns
-  while (std::getline(lines, line) && !line.starts_with("A number")) {
+  while (std::getline(lines, line) && !line.starts_with("Whole columns")) {
     ++rows;
     // What noise hides has no numbers, and nothing but the constant follows it.
     const bool is_hidden = line.find("  hidden  ") != line.npos;
