@@ -354,15 +354,16 @@ class CellEncoder {
   void set_invalid(const Encoding& encoding, std::string_view cell);
   /// set_in_range for `takes_any_number`.
   void set_value(const Encoding& e, double value) {
-    const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
-    counts_[e.slot].clamped += inside != value ? 1 : 0;
+    const double inside = clamped(e, value);
     const auto scaled = static_cast<float>((inside - e.lo) / (e.hi - e.lo));
     entries_[e.slot] = {scaled, static_cast<std::uint32_t>(e.first), 0, scaled};
   }
-  void set_in_range(const Encoding& e, double value) {
+  void set_in_range(const Encoding& e, double value) { set_number(e, e.scaled(clamped(e, value))); }
+  /// The value inside of the range, counted where it was not.
+  double clamped(const Encoding& e, double value) {
     const double inside = value < e.lo ? e.lo : value > e.hi ? e.hi : value;
     counts_[e.slot].clamped += inside != value ? 1 : 0;
-    set_number(e, e.scaled(inside));
+    return inside;
   }
   /// A number as rows have it.
   void set_number(const Encoding& e, float scaled) { entries_[e.slot] = e.entry_of(scaled); }

@@ -9,6 +9,7 @@
 
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
+#include "gibbsite/core/human_count.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "gibbsite/release/effects.hpp"
 
@@ -17,42 +18,66 @@ namespace {
 
 using Combinations = std::vector<std::vector<double>>;
 
-constexpr double halves_of_a_deviation = 1.959963984540054;  // of a normal's 95 % interval
 // Directions whose variance is so small a part of the largest one are none: B of contrasts that
 // depend on each other gives them by rounding alone.
 constexpr double least_part = 1e-13;
 
-// The covariance of the coefficients [n x n].
-Eigen::MatrixXd covariance_of(const Estimates& of) {
+// The mean of the coefficients [n] and their covariance [n x n], with what intervals have further.
+struct Moments {
+  Eigen::VectorXd mean;
+  Eigen::MatrixXd covariance;
+};
+Moments moments_of(const Estimates& of) {
   const auto n = static_cast<Eigen::Index>(of.prior_deviation.size());
-  Eigen::MatrixXd out(n, n);
+  Moments out{Eigen::VectorXd::Zero(n), Eigen::MatrixXd(n, n)};
   std::size_t at = 0;
   for (Eigen::Index a = 0; a < n; ++a)
-    for (Eigen::Index b = 0; b <= a; ++b) out(a, b) = out(b, a) = of.covariance.at(at++);
-  Eigen::VectorXd mean = Eigen::VectorXd::Zero(n);
+    for (Eigen::Index b = 0; b <= a; ++b)
+      out.covariance(a, b) = out.covariance(b, a) = of.covariance.at(at++);
   const auto component = [&](std::size_t m) {
     return Eigen::Map<const Eigen::VectorXd>(of.means[m].data(), n);
   };
-  for (std::size_t m = 0; m < of.means.size(); ++m) mean += of.weights[m] * component(m);
+  for (std::size_t m = 0; m < of.means.size(); ++m) out.mean += of.weights[m] * component(m);
   for (std::size_t m = 0; m < of.means.size(); ++m) {
-    const Eigen::VectorXd away = component(m) - mean;
-    out += of.weights[m] * away * away.transpose();
+    const Eigen::VectorXd away = component(m) - out.mean;
+    out.covariance += of.weights[m] * away * away.transpose();
   }
   if (of.further_above.size() != of.prior_deviation.size()) return out;
   for (Eigen::Index j = 0; j < n; ++j) {
     const auto place = static_cast<std::size_t>(j);
     const double further = std::max(of.further_above[place], of.further_below[place]);
-    const double deviation = std::min(further / halves_of_a_deviation, of.prior_deviation[place]);
-    out(j, j) += deviation * deviation;
+    const double deviation = std::min(further / two_sided_95, of.prior_deviation[place]);
+    out.covariance(j, j) += deviation * deviation;
   }
   return out;
 }
 
-Eigen::VectorXd mean_of(const Estimates& of) {
-  const auto n = static_cast<Eigen::Index>(of.prior_deviation.size());
-  Eigen::VectorXd out = Eigen::VectorXd::Zero(n);
-  for (std::size_t m = 0; m < of.means.size(); ++m)
-    out += of.weights[m] * Eigen::Map<const Eigen::VectorXd>(of.means[m].data(), n);
+JointTest test_of(const Moments& moments, std::span<const std::vector<double>> combinations) {
+  const Eigen::Index n = moments.mean.size();
+  if (combinations.empty()) throw BadInput("combinations: there are none; give one at least");
+  Eigen::MatrixXd c(combinations.size(), n);
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    if (combinations[i].size() != static_cast<std::size_t>(n))
+      throw BadInput(
+          fmt::format("combinations: must be of {} numbers, got {}; give one for each "
+                      "coefficient of the estimates",
+                      n, combinations[i].size()));
+    c.row(static_cast<Eigen::Index>(i)) =
+        Eigen::Map<const Eigen::RowVectorXd>(combinations[i].data(), n);
+  }
+  const Eigen::VectorXd estimate = c * moments.mean;
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(c * moments.covariance *
+                                                              c.transpose());
+  const Eigen::VectorXd along = solver.eigenvectors().transpose() * estimate;
+  const Eigen::VectorXd& variance = solver.eigenvalues();
+  JointTest out;
+  for (Eigen::Index i = 0; i < variance.size(); ++i) {
+    if (!(variance[i] > least_part * variance[variance.size() - 1])) continue;
+    out.statistic += along[i] * along[i] / variance[i];
+    ++out.degrees;
+  }
+  if (out.degrees > 0)
+    out.p_value = boost::math::gamma_q(0.5 * static_cast<double>(out.degrees), 0.5 * out.statistic);
   return out;
 }
 
@@ -119,16 +144,22 @@ Combinations of_all_classes(const Combinations& of_one, std::size_t classes) {
   return out;
 }
 
-JointTest test_of(const LinearModel& model, const TestedTerm& term, const EffectClasses& classes) {
-  Combinations combinations = contrasts_of(model.schema, term);
-  const auto* const several = std::get_if<Classes>(&model.schema.label);
-  if (several != nullptr && classes.of.empty() && classes.against.empty()) {
-    combinations = of_all_classes(combinations, several->names.size());
-  } else {
-    for (std::vector<double>& one : combinations)
-      one = in_classes(model.schema, std::move(one), classes);
-  }
-  return joint_test(*model.estimates, combinations);
+// The term's combinations [K x d] in the classes that are asked about; none where nothing in it can
+// differ, as in a column of one level.
+Combinations combinations_of(const Schema& schema, const TestedTerm& term,
+                             const EffectClasses& classes) {
+  Combinations out = contrasts_of(schema, term);
+  const auto* const several = std::get_if<Classes>(&schema.label);
+  if (several != nullptr && classes.of.empty() && classes.against.empty())
+    return of_all_classes(out, several->names.size());
+  for (std::vector<double>& one : out) one = in_classes(schema, std::move(one), classes);
+  return out;
+}
+
+std::string_view hypothesis_of(const TestedTerm& term) {
+  if (term.interaction != nullptr) return "no interaction";
+  const bool is_number = term.column.is_curve() || !term.column.has_levels();
+  return is_number ? "flat" : "all levels alike";
 }
 
 // The name without the blanks and the quotes about it.
@@ -157,42 +188,18 @@ bool is_called(const TestedTerm& term, const std::string& name) {
 
 JointTest joint_test(const Estimates& estimates,
                      std::span<const std::vector<double>> combinations) {
-  const std::size_t n = estimates.prior_deviation.size();
-  if (combinations.empty()) throw BadInput("combinations: there are none; give one at least");
-  Eigen::MatrixXd c(combinations.size(), n);
-  for (std::size_t i = 0; i < combinations.size(); ++i) {
-    if (combinations[i].size() != n)
-      throw BadInput(
-          fmt::format("combinations: must be of {} numbers, got {}; give one for each "
-                      "coefficient of the estimates",
-                      n, combinations[i].size()));
-    c.row(static_cast<Eigen::Index>(i)) =
-        Eigen::Map<const Eigen::RowVectorXd>(combinations[i].data(), static_cast<Eigen::Index>(n));
-  }
-  const Eigen::VectorXd estimate = c * mean_of(estimates);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(c * covariance_of(estimates) *
-                                                              c.transpose());
-  const Eigen::VectorXd along = solver.eigenvectors().transpose() * estimate;
-  const Eigen::VectorXd& variance = solver.eigenvalues();
-  JointTest out;
-  for (Eigen::Index i = 0; i < variance.size(); ++i) {
-    if (!(variance[i] > least_part * variance[variance.size() - 1])) continue;
-    out.statistic += along[i] * along[i] / variance[i];
-    ++out.degrees;
-  }
-  if (out.degrees > 0)
-    out.p_value = boost::math::gamma_q(0.5 * static_cast<double>(out.degrees), 0.5 * out.statistic);
-  return out;
+  return test_of(moments_of(estimates), combinations);
 }
 
 std::vector<ColumnTest> column_tests(const LinearModel& model) {
   std::vector<ColumnTest> out;
   if (!model.estimates) return out;
+  const Moments moments = moments_of(*model.estimates);
   for (const TestedTerm& term : terms_of_rows(model.schema)) {
-    // A column of one level has nothing that it could differ from.
+    const Combinations combinations = combinations_of(model.schema, term, {});
+    if (combinations.empty()) continue;
     const std::size_t levels = term.column.has_levels() ? term.features : 1;
-    if (contrasts_of(model.schema, term).empty()) continue;
-    out.push_back({term.column.name, levels, test_of(model, term, {})});
+    out.push_back({term.column.name, hypothesis_of(term), levels, test_of(moments, combinations)});
   }
   return out;
 }
@@ -217,22 +224,20 @@ std::optional<JointTest> ask_column(const LinearModel& model, std::string_view t
   const std::string name = bare(text);
   for (const TestedTerm& term : terms_of_rows(model.schema))
     if (is_called(term, name)) {
-      if (contrasts_of(model.schema, term).empty())
+      const Combinations combinations = combinations_of(model.schema, term, classes);
+      if (combinations.empty())
         throw BadInput(format_message("{} {}", Field{"effect"}, quoted(text)),
                        "has one level, so nothing in it can differ",
                        "name a column of two levels or more");
-      return test_of(model, term, classes);
+      return joint_test(*model.estimates, combinations);
     }
   return {};
 }
 
 std::string_view hypothesis_of(const Schema& schema, std::string_view text) {
   const std::string name = bare(text);
-  for (const TestedTerm& term : terms_of_rows(schema)) {
-    if (!is_called(term, name)) continue;
-    if (term.interaction != nullptr) return "no interaction";
-    return term.column.is_curve() ? "flat" : "all levels alike";
-  }
+  for (const TestedTerm& term : terms_of_rows(schema))
+    if (is_called(term, name)) return hypothesis_of(term);
   return "";
 }
 

@@ -93,10 +93,10 @@ void column_table(Html& page, const LinearModel& model) {
       "scope=\"col\">hypothesis</th><th scope=\"col\">chi squared</th><th scope=\"col\">degrees of "
       "freedom</th><th scope=\"col\">p-value</th></tr></thead><tbody>\n",
       column_test_meaning);
-  for (const auto& [column, levels, test] : tests)
+  for (const auto& [column, hypothesis, levels, test] : tests)
     page.put("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-             column, hypothesis_of(model.schema, column), fmt::format("{:.3g}", test.statistic),
-             test.degrees, p_value_text(test.p_value));
+             column, hypothesis, fmt::format("{:.3g}", test.statistic), test.degrees,
+             p_value_text(test.p_value));
   page.put("</tbody></table>\n");
 }
 

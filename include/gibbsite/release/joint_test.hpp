@@ -23,16 +23,16 @@ struct JointTest {
 /// The test of combinations c [K x d] that need not be independent. Their covariance is that of the
 /// mixture, with what intervals have further (Estimates::further_above, further_below: the larger
 /// one over 1.96, and the prior's deviation at most) added to each coefficient's variance. The
-/// estimates lean on the prior towards 0, so under the hypothesis the statistic is stochastically
-/// smaller than chi squared where they are normal. Throws BadInput if there is none or a c has
-/// another length.
+/// estimates lean on the prior towards 0, so under the hypothesis the statistic tends to be smaller
+/// than its law says. Throws BadInput if there is none or a c has another length.
 JointTest joint_test(const Estimates& estimates, std::span<const std::vector<double>> combinations);
 
 /// A column and the test that it has no effect: that none of its levels, or knots of a curve, has
 /// another one than the rest; of a line that it is flat; of an interaction that it is none.
 struct ColumnTest {
   std::string column;
-  std::size_t levels = 1;  ///< levels or knots; 1 of a line
+  std::string_view hypothesis;  ///< as in hypothesis_of
+  std::size_t levels = 1;       ///< levels or knots; 1 of a line
   JointTest test;
 };
 /// Those of all columns, in the schema's order, then those of interactions. Of several classes a
@@ -45,8 +45,8 @@ std::string column_tests_csv(const LinearModel& model);
 
 /// The test of the column, curve or interaction whose name is the whole text, perhaps in quotes; of
 /// several classes of one class's score as in parse_effect, or, if no class is named, of all of
-/// them. None: the text is no such name. Throws BadInput if the model has no estimates or a class
-/// is unknown.
+/// them. None: the text is no such name. Throws BadInput if the model has no estimates, a class is
+/// unknown or the column has one level.
 std::optional<JointTest> ask_column(const LinearModel& model, std::string_view text,
                                     const EffectClasses& classes = {});
 
