@@ -219,23 +219,22 @@ static SEXP r_model_write(SEXP model_json, SEXP path, SEXP replace) {
   return status == GIBBSITE_OK ? R_NilValue : failure(status, error);
 }
 
-static SEXP r_model_words(SEXP model_json) {
+/* What a function says of a model, as a text. */
+static SEXP said_of(SEXP model_json,
+                    gibbsite_status (*function)(const gibbsite_model *, char **, char **)) {
   gibbsite_model *model = NULL;
-  char *words = NULL, *error = NULL;
+  char *out = NULL, *error = NULL;
   gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
-  if (status == GIBBSITE_OK) status = gibbsite_model_words(model, &words, &error);
+  if (status == GIBBSITE_OK) status = function(model, &out, &error);
   gibbsite_model_free(model);
-  return answer(status, words, error);
+  return answer(status, out, error);
 }
 
+static SEXP r_model_words(SEXP model_json) { return said_of(model_json, gibbsite_model_words); }
 static SEXP r_interval_words(SEXP model_json) {
-  gibbsite_model *model = NULL;
-  char *words = NULL, *error = NULL;
-  gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
-  if (status == GIBBSITE_OK) status = gibbsite_interval_words(model, &words, &error);
-  gibbsite_model_free(model);
-  return answer(status, words, error);
+  return said_of(model_json, gibbsite_interval_words);
 }
+static SEXP r_column_tests(SEXP model_json) { return said_of(model_json, gibbsite_column_tests); }
 
 static SEXP r_verify(SEXP model_json) {
   char *report = NULL, *error = NULL;
@@ -261,15 +260,6 @@ static SEXP r_effects(SEXP model_json, SEXP references) {
   gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
   if (status == GIBBSITE_OK)
     status = gibbsite_effects(model, texts, (size_t)count, &csv, &error);
-  gibbsite_model_free(model);
-  return answer(status, csv, error);
-}
-
-static SEXP r_column_tests(SEXP model_json) {
-  gibbsite_model *model = NULL;
-  char *csv = NULL, *error = NULL;
-  gibbsite_status status = gibbsite_model_parse(text(model_json), &model, &error);
-  if (status == GIBBSITE_OK) status = gibbsite_column_tests(model, &csv, &error);
   gibbsite_model_free(model);
   return answer(status, csv, error);
 }
