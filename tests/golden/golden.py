@@ -167,8 +167,9 @@ def samples():
 
 
 def run(program, arguments, folder, threads=None):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
-    environment |= {name: os.environ[name] for name in ("GIBBSITE_INSTRUCTIONS", "GLIBC_TUNABLES") if name in os.environ}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    passed = ("ASAN_OPTIONS", "LSAN_OPTIONS", "GIBBSITE_INSTRUCTIONS", "GLIBC_TUNABLES")
+    environment |= {name: os.environ[name] for name in passed if name in os.environ}
     if threads:
         environment["OMP_NUM_THREADS"] = threads
     done = subprocess.run([program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
