@@ -97,22 +97,21 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     bool has_tests = false;
     for (const std::string& effect : effects) {
-      const std::optional<JointTest> test = ask_column(of, effect, classes);
-      has_tests = has_tests || test.has_value();
-      if (!test && classes.of.empty() && is<Classes>(of.schema.label))
+      const std::string_view hypothesis = hypothesis_of(of.schema, effect, classes);
+      if (hypothesis.empty() && classes.of.empty() && is<Classes>(of.schema.label))
         throw BadInput("--class: is missing; name the class whose score --effect is about");
       if (json) {
         out.push_back(effect_json(of, effect, classes));
         continue;
       }
-      if (test) {
+      if (const auto test = ask_column(of, effect, classes)) {
+        has_tests = true;
         const std::string of_class =
             classes.of.empty()
                 ? ""
                 : fmt::format(" for {}{}", shown(classes.of),
                               classes.against.empty() ? "" : " against " + shown(classes.against));
-        fmt::print("{}, {}{}: {}\n", shown(effect), hypothesis_of(of.schema, effect), of_class,
-                   joint_test_text(*test));
+        fmt::print("{}, {}{}: {}\n", shown(effect), hypothesis, of_class, joint_test_text(*test));
         continue;
       }
       const EffectEstimate is = ask_effect(of, effect, classes);

@@ -178,8 +178,11 @@ std::string bare(std::string_view text) {
   return out;
 }
 
-bool is_called(const TestedTerm& term, const std::string& name) {
-  if (!term.column.has_levels()) return false;  // a number's effect is asked per unit
+// A number's name is its effect per unit, where that is one: of all classes' scores it is a test.
+bool is_called(const Schema& schema, const TestedTerm& term, const std::string& name,
+               const EffectClasses& classes) {
+  const bool of_all = is<Classes>(schema.label) && classes.of.empty() && classes.against.empty();
+  if (!term.column.has_levels() && !of_all) return false;
   if (term.interaction == nullptr) return term.column.name == name;
   return std::ranges::count(spellings_of(*term.interaction), name) > 0;
 }
@@ -223,7 +226,7 @@ std::optional<JointTest> ask_column(const LinearModel& model, std::string_view t
   require_testable(model);
   const std::string name = bare(text);
   for (const TestedTerm& term : terms_of_rows(model.schema))
-    if (is_called(term, name)) {
+    if (is_called(model.schema, term, name, classes)) {
       const Combinations combinations = combinations_of(model.schema, term, classes);
       if (combinations.empty())
         throw BadInput(format_message("{} {}", Field{"effect"}, quoted(text)),
@@ -234,10 +237,11 @@ std::optional<JointTest> ask_column(const LinearModel& model, std::string_view t
   return {};
 }
 
-std::string_view hypothesis_of(const Schema& schema, std::string_view text) {
+std::string_view hypothesis_of(const Schema& schema, std::string_view text,
+                               const EffectClasses& classes) {
   const std::string name = bare(text);
   for (const TestedTerm& term : terms_of_rows(schema))
-    if (is_called(term, name)) return hypothesis_of(term);
+    if (is_called(schema, term, name, classes)) return hypothesis_of(term);
   return "";
 }
 

@@ -882,8 +882,9 @@ class _Private:
         Returns
         -------
         dict
-            estimate, std_err, lower, upper, p_value, odds_ratio, hidden, collinear. Of a whole
-            column chi_squared, degrees_of_freedom, p_value: Wald's test.
+            What `gibbsite query --effect --json` prints: estimate, std_err, lower, upper, p_value,
+            odds_ratio, hidden, collinear. Of a whole column chi_squared, degrees_of_freedom,
+            p_value: Wald's test.
 
         Raises
         ------

@@ -28,9 +28,8 @@
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/effects.hpp"
 #include "gibbsite/release/evaluation.hpp"
-#include "gibbsite/release/hypothesis.hpp"
-#include "gibbsite/release/joint_test.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "gibbsite/release/query_json.hpp"
 #include "gibbsite/run/plan_request.hpp"
 #include "gibbsite/run/public_center.hpp"
 #include "private_run.hpp"
@@ -291,35 +290,6 @@ nb::tuple effects_of(const Release& release, const References& references) {
   return nb::make_tuple(effect_columns(table), rows, order, table.has_intervals);
 }
 
-nb::dict effect_of(const LinearModel& model, const std::string& text, const std::string& of_class,
-                   const std::string& against) {
-  nb::dict out;
-  out["effect"] = text;
-  if (const auto test = ask_column(model, text, {of_class, against})) {
-    out["chi_squared"] = test->statistic;
-    out["degrees_of_freedom"] = test->degrees;
-    out["p_value"] = test->p_value;
-    return out;
-  }
-  const EffectEstimate is = ask_effect(model, text, {of_class, against});
-  const EffectTable words = effect_table(model);
-  out["unit"] = words.unit;
-  out["estimate"] = is.estimate;
-  out["std_err"] = is.standard_error;
-  out["lower"] = is.lower;
-  out["upper"] = is.upper;
-  out["p_value"] = is.p_value;
-  if (!words.ratio.empty()) {
-    const std::string name = words.ratio_key();
-    out[name.c_str()] = std::exp(is.estimate);
-    out[(name + "_lower").c_str()] = std::exp(is.lower);
-    out[(name + "_upper").c_str()] = std::exp(is.upper);
-  }
-  out["hidden"] = is.hidden;
-  out["collinear"] = is.collinear;
-  return out;
-}
-
 void bind_plan(nb::module_& m) {
   nb::class_<PlannedFit>(
       m, "Plan",
@@ -480,7 +450,9 @@ void bind_release(nb::module_& m) {
       .def(
           "effect",
           [](const Release& r, const std::string& text, const std::string& of_class,
-             const std::string& against) { return effect_of(r.model(), text, of_class, against); },
+             const std::string& against) {
+            return to_python(effect_json(r.model(), text, {of_class, against}));
+          },
           "text"_a, "of_class"_a = "", "against"_a = "",
           "Returns the estimate of a linear combination of columns and levels, such as 'age*10 "
           "- sex=Male', as a dict with interval and p-value. It follows from the released "

@@ -117,6 +117,7 @@ TEST(ColumnTests, AreOfAllColumns) {
   for (const char* text : {"age", "country=United", "countr", "", "'country", "id", "-country"})
     EXPECT_FALSE(ask_column(model, text)) << text;
   EXPECT_EQ(hypothesis_of(model.schema, "'country'"), "all levels alike");
+  EXPECT_EQ(hypothesis_of(model.schema, "age"), "");
   EXPECT_TRUE(column_tests([] {
                 LinearModel none = support::effects_model();
                 none.estimates.reset();
@@ -179,6 +180,11 @@ TEST(ColumnTests, OfSeveralClassesAreOfOneOrOfAll) {
   EXPECT_EQ(tests_of_levels(model).front().test.degrees, 8U);
   EXPECT_EQ(column_tests(model).front().test.degrees, 2U);
   EXPECT_EQ(ask_column(model, "country", {.of = "high", .against = {}})->degrees, 4U);
+  // A straight number's slope is one effect of a class, and a test of all of them.
+  EXPECT_EQ(ask_column(model, "age")->statistic, column_tests(model).front().test.statistic);
+  EXPECT_EQ(hypothesis_of(model.schema, "age"), "flat");
+  EXPECT_FALSE(ask_column(model, "age", {.of = "high", .against = {}}));
+  EXPECT_EQ(hypothesis_of(model.schema, "age", {.of = "high", .against = {}}), "");
   const JointTest one = *ask_column(model, "country", {.of = "high", .against = "low"});
   const JointTest other = *ask_column(model, "country", {.of = "low", .against = "high"});
   EXPECT_NEAR(one.statistic, other.statistic, 1e-9);

@@ -45,13 +45,15 @@ std::string column_tests_csv(const LinearModel& model);
 
 /// The test of the column, curve or interaction whose name is the whole text, perhaps in quotes; of
 /// several classes of one class's score as in parse_effect, or, if no class is named, of all of
-/// them. None: the text is no such name. Throws BadInput if the model has no estimates, a class is
-/// unknown or the column has one level.
+/// them, also of a straight number. None: the text is no such name. Throws BadInput if the model
+/// has no estimates, a class is unknown or the column has one level.
 std::optional<JointTest> ask_column(const LinearModel& model, std::string_view text,
                                     const EffectClasses& classes = {});
 
-/// What the test of such a column asks: "all levels alike", "flat" of a curve, "no interaction".
-std::string_view hypothesis_of(const Schema& schema, std::string_view text);
+/// What the test of such a column asks: "all levels alike", "flat" of a curve or a straight number,
+/// "no interaction". Empty where ask_column gives none.
+std::string_view hypothesis_of(const Schema& schema, std::string_view text,
+                               const EffectClasses& classes = {});
 
 /// The meaning of tests of whole columns, for readers.
 inline constexpr std::string_view column_test_meaning =
