@@ -373,7 +373,8 @@ class LevelCurves {
       const VectorXd weighted = levels.transpose() * shares;
       for (Index l = 0; l < group.size; ++l, ++j) {
         const VectorXd u = information.directions().row(j);
-        const VectorXd row = rows.mean() + levels.row(l).transpose() - weighted;
+        const VectorXd row = average_row(rows.mean() + levels.row(l).transpose() - weighted, u,
+                                         rows.mean(), answers.lambda);
         const double across = row.dot(u);
         Curve curve;
         curve.direction = across * u;
@@ -1148,7 +1149,8 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema) 
     const auto shares = features.mean.segment(group.first, group.size);
     const VectorXd others = out.row_mean - levels.transpose() * shares;
     for (Index l = 0; l < group.size; ++l, ++j) {
-      const VectorXd row = others + levels.row(l).transpose();
+      const VectorXd row = average_row(others + levels.row(l).transpose(), out.directions.row(j),
+                                       out.row_mean, answers.lambda);
       out.levels.push_back({j, group.first + l, shares[l],
                             row.cwiseQuotient(answers.lambda).dot(out.directions.row(j)), row,
                             group.curve, group.first});

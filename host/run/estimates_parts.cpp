@@ -62,6 +62,21 @@ VectorXd noise_of_moments(const VectorXd& lambda) {
   return ((1 - lambda.array()) / ridge).max(1e-9);
 }
 
+// The mean of z over the level's rows is mean + t u with u = Lambda b / sqrt(b . Lambda b), where
+// b . z is the level's indicator less its share: a linear regression. t is what the level alone
+// says. Noise N of Lambda moves it by t N b / sqrt(b . Lambda b), so the positive-part estimator
+// of James and Stein keeps 1 - E||noise||^2/||difference||^2 of the difference.
+VectorXd average_row(const VectorXd& alone, const VectorXd& u, const VectorXd& mean,
+                     const VectorXd& lambda) {
+  const VectorXd across = u.cwiseQuotient(lambda), noise = noise_of_moments(lambda);
+  const double t = across.dot(alone - mean);
+  const VectorXd difference = mean + t * u - alone;
+  const double mean_square =
+      0.5 * t * t *
+      (noise.sum() * noise.dot(across.cwiseAbs2()) + noise.cwiseProduct(across).squaredNorm());
+  return alone + kept_part(difference.squaredNorm(), mean_square) * difference;
+}
+
 MatrixXd unseparated(const ColumnDirections& features, const AnsweredDirections& answers,
                      const MatrixXd& prior) {
   const VectorXd& lambda = answers.lambda;

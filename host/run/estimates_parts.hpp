@@ -43,6 +43,12 @@ FeatureParts feature_parts(const AnsweredScores& answers, const Schema& schema);
 /// diagonal, sqrt(w_a w_b / 2) beside it.
 Eigen::VectorXd noise_of_moments(const Eigen::VectorXd& lambda);
 
+/// z [k] of an average row of a level: `alone`, which it is if no other column goes with the level,
+/// moved towards what the answered moments lambda [k] say, as far as their noise lets it. u [k] is
+/// the level's direction, u . Lambda^-1 u = 1, and `mean` [k] that of all rows.
+Eigen::VectorXd average_row(const Eigen::VectorXd& alone, const Eigen::VectorXd& u,
+                            const Eigen::VectorXd& mean, const Eigen::VectorXd& lambda);
+
 /// Prior deviations of the corrections delta_j [J] along `FeatureParts::directions`: a half for a
 /// number or a level, half of lambda for an axis. A public constant, found by simulation.
 Eigen::VectorXd correction_deviations(Eigen::Index directions, const Eigen::VectorXd& lambda);
