@@ -236,6 +236,7 @@ TEST(ObjectiveClasses, PlantedClaimsAreBroken) {
 
 // Rows replaced, and the points that a ledger's fit covers, against a law of three classes.
 TEST(ObjectiveClasses, ReplacedRowsAndPointsOfAFitAreAboveTheLaw) {
+  if (support::sanitized) GTEST_SKIP() << "a release integrates";
   const Setting of{0.4, 0.1};
   const Table one{{{1, 0}}, Vector2d(0.5, 0.2)}, other{{{-1, 1}}, Vector2d(0.5, 0.2)};
   for (const double epsilon : {0.3, 1.0, 2.0}) {
