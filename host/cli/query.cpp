@@ -97,9 +97,6 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     bool has_tests = false;
     for (const std::string& effect : effects) {
-      const std::string_view hypothesis = hypothesis_of(of.schema, effect, classes);
-      if (hypothesis.empty() && classes.of.empty() && is<Classes>(of.schema.label))
-        throw BadInput("--class: is missing; name the class whose score --effect is about");
       if (json) {
         out.push_back(effect_json(of, effect, classes));
         continue;
@@ -111,7 +108,8 @@ struct QueryCommand {
                 ? ""
                 : fmt::format(" for {}{}", shown(classes.of),
                               classes.against.empty() ? "" : " against " + shown(classes.against));
-        fmt::print("{}, {}{}: {}\n", shown(effect), hypothesis, of_class, joint_test_text(*test));
+        fmt::print("{}, {}{}: {}\n", shown(effect), hypothesis_of(of.schema, effect, classes),
+                   of_class, joint_test_text(*test));
         continue;
       }
       const EffectEstimate is = ask_effect(of, effect, classes);

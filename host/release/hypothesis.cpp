@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -77,6 +78,7 @@ class EffectReader {
     const Column* column;
     std::size_t first;  // of its features
     const Interaction* interaction = nullptr;
+    std::vector<std::size_t> order = {};  // of the interaction's parts, as they were named
   };
 
   [[noreturn]] void fail(const std::string& what, const std::string& how) const {
@@ -229,27 +231,34 @@ class EffectReader {
     return names;
   }
 
-  static std::vector<std::string> spellings(const Place& place) {
-    if (place.interaction == nullptr) return {place.column->name};
+  static std::vector<InteractionSpelling> spellings(const Place& place) {
+    if (place.interaction == nullptr) return {{place.column->name, {}}};
     return spellings_of(*place.interaction);
   }
-
-  std::optional<Place> column_here() {
-    if (const auto name = in_quotes()) {
-      for (const Place& place : columns_)
-        if (place.column->name == *name) return place;
-      unknown_column(*name);
-    }
+  // The place whose longest name that fits is the longest, and that name's length.
+  template <class Fits>
+  std::pair<std::optional<Place>, std::size_t> longest_place(const Fits& fits) const {
     std::optional<Place> best;
     std::size_t longest = 0;
     for (const Place& place : columns_) {
-      for (const std::string& name : spellings(place)) {
-        if (!rest_.starts_with(name) || !ends_at(name.size())) continue;
-        if (best && name.size() <= longest) continue;
+      for (const auto& [name, order] : spellings(place)) {
+        if ((best && name.size() <= longest) || !fits(name)) continue;
         best = place;
+        best->order = order;
         longest = name.size();
       }
     }
+    return {std::move(best), longest};
+  }
+
+  std::optional<Place> column_here() {
+    if (const auto quoted = in_quotes()) {
+      auto found = longest_place([&](const std::string& name) { return name == *quoted; }).first;
+      if (!found) unknown_column(*quoted);
+      return found;
+    }
+    auto [best, longest] = longest_place(
+        [&](const std::string& name) { return rest_.starts_with(name) && ends_at(name.size()); });
     rest_.remove_prefix(longest);
     return best;
   }
@@ -276,7 +285,7 @@ class EffectReader {
     const std::vector<double> weights = level_weights(means_, place.first, levels);
     for (std::size_t l = 0; l < levels; ++l) out.combination[place.first + l] = -weights[l];
     if (place.interaction != nullptr) {
-      add_products(*place.interaction, place.first, out.combination);
+      add_products(place, out.combination);
     } else if (const auto value = value_here(column)) {
       const Hat hat =
           Hats(column).at(static_cast<float>((*value - column.lo) / (column.hi - column.lo)));
@@ -288,44 +297,43 @@ class EffectReader {
     return out;
   }
 
-  // "40 × F": a place of each column, between knots too.
-  void add_products(const Interaction& interaction, std::size_t first,
-                    std::vector<double>& combination) {
-    std::vector<InteractionPlace> places;
+  // "40 × F": a place of each column, in the order in which they were named, between knots too.
+  void add_products(const Place& of, std::vector<double>& combination) {
+    const Interaction& interaction = *of.interaction;
+    std::vector<InteractionPlace> places(interaction.parts.size());
     std::vector<std::size_t> sizes;
-    for (const Interaction::Part& part : interaction.parts) {
-      skip();
-      constexpr std::string_view times = "×";
-      if (!places.empty() && rest_.starts_with(times)) {
-        rest_.remove_prefix(times.size());
-        skip();
-      } else if (!places.empty() && take('*')) {
-        skip();
-      } else if (!places.empty()) {
-        fail(fmt::format("lacks \" × \" before the place of {}", gibbsite::quoted(part.column)),
-             fmt::format(
-                 "name a place of each column, as in {}={}", shown(interaction.name()),
-                 shown(terms_[schema_.columns.size() +
-                              static_cast<std::size_t>(&interaction - schema_.interactions.data())]
-                           .levels.front())));
-      }
-      Column of_part = *schema_.column_named(part.column);
-      of_part.missing_level = schema_.has_missing_level(of_part);
-      of_part.knots = part.knots;
-      InteractionPlace& place = places.emplace_back();
-      if (const auto value = value_here(of_part)) {
-        const Hat hat =
-            Hats(part.knots)
-                .at(static_cast<float>((*value - of_part.lo) / (of_part.hi - of_part.lo)));
-        place = {hat.first, static_cast<std::uint32_t>(hat.next * 0x1p24F)};
-      } else {
-        place.first = level_here(of_part);
-      }
+    for (const Interaction::Part& part : interaction.parts)
       sizes.push_back(schema_.features_of(part));
+    for (std::size_t c = 0; c < of.order.size(); ++c) {
+      const Interaction::Part& part = interaction.parts[of.order[c]];
+      if (c > 0 && !take_times()) {
+        fail(fmt::format("lacks \" × \" before the place of {}", gibbsite::quoted(part.column)),
+             fmt::format("name a place of each column, as in {}={}", shown(of.column->name),
+                         shown(of.column->levels.front())));
+      }
+      skip();
+      places[of.order[c]] = place_here(part);
     }
     interaction_products(places, sizes, [&](std::size_t feature, float value) {
-      combination[first + feature] += static_cast<double>(value);
+      combination[of.first + feature] += static_cast<double>(value);
     });
+  }
+  bool take_times() {
+    skip();
+    constexpr std::string_view times = "×";
+    if (!rest_.starts_with(times)) return take('*');
+    rest_.remove_prefix(times.size());
+    return true;
+  }
+  InteractionPlace place_here(const Interaction::Part& part) {
+    Column column = *schema_.column_named(part.column);
+    column.missing_level = schema_.has_missing_level(column);
+    column.knots = part.knots;
+    const auto value = value_here(column);
+    if (!value) return {level_here(column)};
+    const Hat hat =
+        Hats(part.knots).at(static_cast<float>((*value - column.lo) / (column.hi - column.lo)));
+    return {hat.first, static_cast<std::uint32_t>(hat.next * 0x1p24F)};
   }
 
   // The number at which a curve is asked, between knots too; none: a level is named.
@@ -402,14 +410,18 @@ std::size_t class_place(const std::vector<std::string>& names, const std::string
 
 }  // namespace
 
-std::vector<std::string> spellings_of(const Interaction& interaction) {
-  std::vector<std::string> out{interaction.name()};
-  for (const char* const times : {"*", " * "}) {
-    std::string name;
-    for (const Interaction::Part& part : interaction.parts)
-      name += (name.empty() ? "" : times) + part.column;
-    out.push_back(std::move(name));
-  }
+std::vector<InteractionSpelling> spellings_of(const Interaction& interaction) {
+  std::vector<InteractionSpelling> out;
+  std::vector<std::size_t> order(interaction.parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  do {
+    for (const char* const times : {" × ", "*", " * "}) {
+      std::string name;
+      for (const std::size_t part : order)
+        name += (name.empty() ? "" : times) + interaction.parts[part].column;
+      out.push_back({std::move(name), order});
+    }
+  } while (std::ranges::next_permutation(order).found);
   return out;
 }
 
@@ -422,9 +434,10 @@ std::vector<double> in_classes(const Schema& schema, std::vector<double> one,
     return one;
   }
   if (classes.of.empty()) {
-    throw BadInput(Field{"effect"},
-                   fmt::format("the model is of {} classes", several->names.size()),
-                   "name the class whose score is asked about");
+    throw BadInput(
+        Field{"effect"}, fmt::format("the model is of {} classes", several->names.size()),
+        "name the class whose score is asked about, by --class in a command, by of_class "
+        "in Python and R");
   }
   const std::size_t count = several->names.size(), d = one.size();
   if (classes.of == classes.against)

@@ -184,7 +184,7 @@ bool is_called(const Schema& schema, const TestedTerm& term, const std::string& 
   const bool of_all = is<Classes>(schema.label) && classes.of.empty() && classes.against.empty();
   if (!term.column.has_levels() && !of_all) return false;
   if (term.interaction == nullptr) return term.column.name == name;
-  return std::ranges::count(spellings_of(*term.interaction), name) > 0;
+  return std::ranges::count(spellings_of(*term.interaction), name, &InteractionSpelling::name) > 0;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "gibbsite/data/schema_file.hpp"
 #include "gibbsite/model/date.hpp"
 #include "support/arrow_builder.hpp"
+#include "support/repeats.hpp"
 #include "support/temp_dir.hpp"
 
 namespace gibbsite {
@@ -131,6 +132,7 @@ Apart apart(const Row& a, const Row& b, Planted error = Planted::nothing) {
 
 // Squared norms of 2c for both questions, attained; a date that counts as a day too would be more.
 TEST(CellSensitivity, IsThatOfOneClassAndOneTextInEachColumn) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   const Row cells{"",         "NA",        "3",          "7",          "-2",
                   "x",        "y",         "2020-05-01", "2020-05-02", "-",
                   "1,5",      "1,234",     "1.234,5",    "1 234",      "yes",

@@ -204,11 +204,10 @@ TEST(BallSensitivity, NoRandomSearchExceedsIt) {
 // No pair that a search finds exceeds the bound for the squared loss. In one dimension pairs stay
 // below it; in more they reach it.
 TEST(BallSensitivity, NoRandomSearchExceedsThatOfTheSquaredLoss) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   std::mt19937_64 random(20261123);
-  support::Thinned sweep(4);
   for (const double Y : {0.2, 6.0}) {
     for (const double rho : {0.01, 1.0, 8.0}) {
-      if (sweep.skips()) continue;
       const double bound = squared_difference_up(rho, Y);
       double best = 0;
       for (const std::size_t d : {1U, 2U, 3U}) {

@@ -186,18 +186,15 @@ Worst climb(const Setting& of, double epsilon, int steps, unsigned seed) {
 }
 
 TEST(ObjectiveClasses, NoNeighborThatIsClimbedToIsAboveTheProfile) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   unsigned seed = 1;
-  support::Thinned thinned(3);
   for (const auto& [s, t, epsilon] :
        {std::array{0.6, 0.1, 0.5}, std::array{1.0, 0.6, 1.0}, std::array{0.5, 2.0, 0.3},
         std::array{0.3, 0.3, 0.05}, std::array{1.5, 8.0, 2.5}, std::array{0.8, 0.2, 0.0}}) {
-    if (thinned.skips()) continue;
-    const Worst found = climb({s, t}, epsilon, support::repeats(40, 2), seed++);
+    const Worst found = climb({s, t}, epsilon, 40, seed++);
     EXPECT_LE(found.inserted, 1 + 1e-3) << s << ' ' << t << ' ' << epsilon;
     EXPECT_LE(found.deleted, 1 + 1e-3) << s << ' ' << t << ' ' << epsilon;
-    if (!support::sanitized) {
-      EXPECT_GT(found.inserted, 0.25) << s << ' ' << t << ' ' << epsilon;
-    }
+    EXPECT_GT(found.inserted, 0.25) << s << ' ' << t << ' ' << epsilon;
   }
 }
 

@@ -14,6 +14,7 @@
 #include "gibbsite/privacy/gdp.hpp"
 #include "privacy/oracle.hpp"
 #include "support/reference_values.hpp"
+#include "support/repeats.hpp"
 
 using namespace gibbsite;
 using gibbsite::testing::Oracle;
@@ -83,6 +84,7 @@ std::vector<Budgets> grid() {
 // The exact curve of the mechanism at the returned beta: two Gaussians at distance S/sqrt(m), in
 // 100 digits.
 TEST(Calibration, KeepsDeltaOnTheExactCurve) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   for (const auto& [epsilon, delta] : grid()) {
     for (const Calibration calibration : all) {
       for (const double lipschitz : {1.0, std::sqrt(2.0) * 3}) {

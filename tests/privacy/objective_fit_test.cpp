@@ -121,14 +121,13 @@ TEST(ObjectiveFit, ChainsAreAboveAndNearTheLawsOfSeveralRows) {
 }
 
 TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   constexpr double delta0 = 1e-9;
-  support::Thinned sweep(7);
   int met = 0;
   for (const bool one_signed : {true, false}) {
     for (const double t : {0.05, 0.25, 1.0}) {
       for (const double s : {0.05, 0.25}) {
         for (const std::uint64_t rows : {1ULL, 3ULL}) {
-          if (sweep.skips()) continue;
           const auto k = static_cast<double>(rows);
           // Rows of one direction: their psi add.
           const double low = one_signed ? 0 : -k * s, wide = (one_signed ? 1 : 2) * k * s;
@@ -152,10 +151,11 @@ TEST(ObjectiveFit, CoversExactLawsOfNeighbors) {
       }
     }
   }
-  EXPECT_GE(met, support::repeats(4, 0));
+  EXPECT_GE(met, 4);
 }
 
 TEST(ObjectiveFit, GrowsWithWhatARowCanDo) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   const Neighbors who{};
   double before = 0;
   for (const double s : {1e-3, 1e-2, 0.1, 0.5, 2.0}) {

@@ -34,7 +34,8 @@ TEST(InteractionEffects, AreAskedAtPlacesAndBetweenThem) {
   const std::vector<double> across = {0, 0, 0, 0, 0, 1, -1, 0, 0, 0};
   for (const char* text :
        {"age × sex=20 × F - age × sex=20 × M", "age*sex=20*F - age*sex=20*M",
-        "age * sex=20 * F - age * sex = 20*M", "'age × sex'=20 × 'F' - 'age × sex'=20*M"})
+        "age * sex=20 * F - age * sex = 20*M", "'age × sex'=20 × 'F' - 'age × sex'=20*M",
+        "sex*age=F*20 - sex × age=M × 20", "\"age*sex\"=20*F - 'sex * age'=M*20"})
     expect_at(text, across);
   expect_at("age*sex=25*F - age*sex=0*F", {0, 0, 0, -1, 0, 0.75, 0, 0.25, 0, 0});
   expect_at("age*sex=20*F", {0, 0, 0, -0.1, -0.2, 0.7, -0.2, -0.1, -0.1, 0});
@@ -45,7 +46,8 @@ TEST(InteractionEffects, AreAskedAtPlacesAndBetweenThem) {
 
 TEST(InteractionEffects, ThatAreNoPlacesAreRefused) {
   for (const char* text : {"age*sex", "age*sex=", "age*sex=20", "age*sex=20*", "age*sex=20*X",
-                           "age*sex=F*20", "age*sex=41*F", "age*sex=20 F", "age*sex=nan*F"}) {
+                           "age*sex=F*20", "age*sex=41*F", "age*sex=20 F", "age*sex=nan*F",
+                           "sex*age=20*F", "age*age=20*20", "'age*age'=20*20", "sex*age"}) {
     try {
       (void)parse_effect(interaction_model(true), text);
       ADD_FAILURE() << text;

@@ -171,6 +171,7 @@ const std::vector<std::vector<ColumnList>> structures{
 // Promised are 95 of 100. Of 100 releases 74 or less have a probability below 1e-11 where 95 are
 // expected. The model's own answer to hidden_in_three is 1/8, that of the rows 1/4 or 0.
 TEST(JointReach, HoldsWhateverThreeColumnsShare) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   const std::uint64_t keys = support::repeats<std::uint64_t>(100, 20);
   for (const auto& law : {hidden_in_three, chained, alike, in_one_corner, told_by_parts}) {
     for (const auto& tables : structures) {

@@ -234,6 +234,7 @@ double squared_distance(const std::vector<std::vector<std::string>>& a,
 // A hill climb over a person's rows, and over who else is there, by cells of every kind: no pair of
 // neighbors is further apart than is paid for, and the worst is as far.
 TEST(BuySchema, NoNeighborIsFurtherThanIsPaidFor) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   const std::vector<std::string> pool{"",  "NA",    "a",   "b",   "1",          "1.5",     "5",
                                       "9", "-1000", "1,5", "1e9", "2020-01-02", "1/2/2020"};
   std::mt19937 random(11);

@@ -166,6 +166,7 @@ void add_network(support::Apart& out, const NetworkRelease& made, const LevelRow
 // that which is paid for: of 12 z the mean is within 5/sqrt(12) and the mean square within 5.5
 // deviations but with probability below 1e-6 each.
 TEST(FitBoughtNetworkPeople, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
+  if (support::sanitized) GTEST_SKIP() << "a release tells";
   for (const auto& [k, added] : {std::pair(1U, false), std::pair(3U, false), std::pair(3U, true)}) {
     std::vector<std::uint64_t> sizes{1, k + 1, 400};
     if (k > 1) sizes.push_back(k);
@@ -175,7 +176,7 @@ TEST(FitBoughtNetworkPeople, AllThatIsReleasedIsWithinTheClaimOnNeighbors) {
         SCOPED_TRACE(fmt::format("k {}, {} rows, then {}", k, before, after));
         const Visits a = visits(k, added, before, "2,20"), b = visits(k, added, after, "300,20");
         const bool most = (added || before == 400) && after == 400;
-        const std::uint32_t runs = most ? support::repeats(12U, 4U) : 1;
+        const std::uint32_t runs = most ? 12U : 1;
         double sum = 0, squares = 0;
         for (std::uint32_t run = 0; run < runs; ++run) {
           const NetworkRelease made = a.fit(key_of(run));

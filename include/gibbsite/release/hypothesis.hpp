@@ -1,6 +1,7 @@
 #pragma once
 // Linear combinations of effects as a person writes them: "age*10 - sex=Male". They are answered
 // from the released estimates alone, at no privacy (docs/how-to/report.md, "Hypotheses").
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,15 @@ struct EffectClasses {
   std::string of, against;
 };
 
-/// What an interaction may be called: its name, and that with "*", which every keyboard has.
-std::vector<std::string> spellings_of(const Interaction& interaction);
+/// A name of an interaction: its columns joined by " × " or by "*", which every keyboard has, in
+/// any order; order[c]: which part of the interaction stands at place c.
+struct InteractionSpelling {
+  std::string name;
+  std::vector<std::size_t> order;
+};
+
+/// All of them, that of the schema first.
+std::vector<InteractionSpelling> spellings_of(const Interaction& interaction);
 
 /// A combination [d] of one class's coefficients as one [K x d] of all: of `classes.of` less
 /// `classes.against`; itself for other models. Throws BadInput on a class that the model has not.
