@@ -103,18 +103,27 @@ function(gibbsite_modules_of library out)
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# Of an inline function that several objects hold a linker keeps the first: the modules' come before the tests', which
-# are compiled for a compiler's time. (GNU ld takes nothing from an archive before it is needed, and so keeps the tests'.)
+# Of an inline function that several objects hold a linker keeps the first: the modules' come before the target's own
+# objects, which are compiled for a compiler's time, and those of modules that are not, before the others'. (GNU ld takes
+# nothing from an archive before it is needed, and so keeps the target's.)
 function(gibbsite_modules_first target)
+  set(fast)
+  set(others)
   foreach(library IN LISTS ARGN)
     gibbsite_modules_of(${library} modules)
     foreach(module IN LISTS modules)
       get_target_property(type ${module} TYPE)
-      if(type STREQUAL "STATIC_LIBRARY")
-        target_link_options(${target} PRIVATE $<TARGET_FILE:${module}>)
+      get_target_property(options ${module} COMPILE_OPTIONS)
+      if(NOT type STREQUAL "STATIC_LIBRARY")
+        continue()
+      elseif(options MATCHES "-O[01]")
+        list(APPEND others $<TARGET_FILE:${module}>)
+      else()
+        list(APPEND fast $<TARGET_FILE:${module}>)
       endif()
     endforeach()
   endforeach()
+  target_link_options(${target} PRIVATE ${fast} ${others})
 endfunction()
 
 # gibbsite_test(NAME [NEEDS_GPU] [OPTIMIZED] SOURCES ... [LINK ...]): one GoogleTest program, one ctest per

@@ -87,6 +87,14 @@ struct QueryCommand {
         },
         "--release-counts");
   }
+  // A text that names no column is refused for that.
+  void require_class(const LinearModel& of, const std::string& effect) const {
+    const Classes* const several = std::get_if<Classes>(&of.schema.label);
+    if (several == nullptr || !classes.of.empty()) return;
+    if (!hypothesis_of(of.schema, effect, classes).empty()) return;
+    (void)parse_effect(of, effect, {.of = several->names.front(), .against = ""});
+    throw BadInput("--class: is missing; name the class whose score --effect is about");
+  }
   void ask_effects(const Release& release) const {
     const LinearModel& of = release.model();
     if (!of.estimates) {
@@ -97,6 +105,7 @@ struct QueryCommand {
     nlohmann::json out = nlohmann::json::array();
     bool has_tests = false;
     for (const std::string& effect : effects) {
+      require_class(of, effect);
       if (json) {
         out.push_back(effect_json(of, effect, classes));
         continue;

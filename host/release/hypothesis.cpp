@@ -434,10 +434,9 @@ std::vector<double> in_classes(const Schema& schema, std::vector<double> one,
     return one;
   }
   if (classes.of.empty()) {
-    throw BadInput(
-        Field{"effect"}, fmt::format("the model is of {} classes", several->names.size()),
-        "name the class whose score is asked about, by --class in a command, by of_class "
-        "in Python and R");
+    throw BadInput(Field{"effect"},
+                   fmt::format("the model is of {} classes", several->names.size()),
+                   "name the class whose score is asked about");
   }
   const std::size_t count = several->names.size(), d = one.size();
   if (classes.of == classes.against)

@@ -162,10 +162,8 @@ TEST_F(ClassesCli, HaveIntervalsOnEveryFace) {
   EXPECT_LT(is["lower"].get<double>(), is["estimate"].get<double>());
 
   // A question about one class names it; one about a whole column may be of all.
-  EXPECT_THAT(
-      gibbsite({"query", "--model", "model.json", "--effect", "height*10"}).err,
-      HasSubstr(
-          "--effect: the model is of 3 classes; name the class whose score is asked about, by --class"));
+  EXPECT_THAT(gibbsite({"query", "--model", "model.json", "--effect", "height*10"}).err,
+              HasSubstr("--class: is missing"));
   EXPECT_THAT(gibbsite({"query", "--model", "model.json", "--effect", "heigt"}).err,
               HasSubstr("no column is called 'heigt', did you mean height?"));
 
