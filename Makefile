@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 BUILD ?= build/release
 CMAKE_FLAGS ?=
 
-.PHONY: help deps build demo test check docs tidy check-python check-r wheel wheel-portable deb check-package check-container dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
+.PHONY: help deps build demo test check docs tidy check-sanitizers check-python check-r wheel wheel-portable deb check-package check-container dist format format-check fuzz check-faults bench bench-peers bench-sampling check-posterior check-ptx gpu-prefix gpu-check gpu-bench clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -28,6 +28,9 @@ tidy: deps ## clang-tidy over the library and the program
 
 test: build ## build and run every test
 	@cd $(BUILD) && ctest --output-on-failure --parallel $$(($(JOBS) + 1)) # some wait for others
+
+check-sanitizers: deps ## the suite under both sanitizers, and six seconds of each fuzzer
+	@scripts/check-sanitizers
 
 check-python: build ## build the Python wheel, install it into an empty environment, run its tests
 	@scripts/check-python $(BUILD)
