@@ -77,7 +77,7 @@ function(gibbsite_test_flags target)
   endif()
 endfunction()
 
-# Modules that a library links, itself first.
+# gibbsite_modules_of(LIBRARY OUT): the library and the modules that it links, directly or not.
 function(gibbsite_modules_of library out)
   set(all)
   set(left ${library})
@@ -103,9 +103,9 @@ function(gibbsite_modules_of library out)
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
-# Of an inline function that several objects hold a linker keeps the first: the modules' come before the target's own
-# objects, which are compiled for a compiler's time, and those of modules that are not, before the others'. (GNU ld takes
-# nothing from an archive before it is needed, and so keeps the target's.)
+# gibbsite_modules_first(TARGET LIBRARY...): where several objects hold one inline function, mold keeps the first. Archives
+# of modules come before the target's own objects, which are compiled at -O0 or -O1, and optimized modules before others.
+# GNU ld takes nothing from an archive before it is needed, and so keeps the target's copy.
 function(gibbsite_modules_first target)
   set(fast)
   set(others)
