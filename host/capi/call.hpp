@@ -31,9 +31,8 @@ struct gibbsite_settings {
   gibbsite::LabelRequest label{};
   std::optional<double> schema_share{};
   std::vector<std::string> date_parts{};  ///< "hired=year,month"
-  std::string person{}, weight{};         ///< columns of a table whose schema is bought
-  std::optional<std::vector<double>> weight_range{};
-  std::string public_table{};  ///< the path of a public table; empty: none
+  gibbsite::CountingRequest counting{};   ///< of a table whose schema is bought
+  std::string public_table{};             ///< the path of a public table; empty: none
   std::string backend = "auto";
   std::size_t threads = 0;
   bool release_moments = false;

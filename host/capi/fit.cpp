@@ -61,11 +61,15 @@ void set(gibbsite_settings& settings, const std::string& name, const std::string
   } else if (name == "date_parts") {
     settings.date_parts.push_back(value);
   } else if (name == "person") {
-    settings.person = value;
+    settings.counting.person = value;
   } else if (name == "weight") {
-    settings.weight = value;
+    settings.counting.weight = value;
   } else if (name == "weight_range") {
-    settings.weight_range = parse_numbers(value, name);
+    settings.counting.weight_range = parse_numbers(value, name);
+  } else if (name == "exposure") {
+    settings.counting.exposure = value;
+  } else if (name == "exposure_range") {
+    settings.counting.exposure_range = parse_numbers(value, name);
   } else if (name == "public") {
     settings.public_table = value;
   } else if (name == "schema_share") {
@@ -212,40 +216,11 @@ Release fit_rows(const Table& table, const Schema& schema, const gibbsite_settin
   return out;
 }
 
-/// How rows of a table count whose schema is bought.
-CountingColumns counting_of(const gibbsite_settings& settings) {
-  CountingColumns out{.person = settings.person, .weight = settings.weight};
-  const auto& range = settings.weight_range;
-  if (settings.weight.empty()) {
-    if (range) throw BadInput(Field{"weight_range"}, "is of a weight", "give both, or neither");
-    return out;
-  }
-  if (!range)
-    throw BadInput(
-        Field{"weight_range"}, "is missing",
-        "give the public range of the weight, such as 0,10: a weight multiplies what one "
-        "person can do to the model");
-  if (range->size() != 2 || !((*range)[0] >= 0 && (*range)[0] < (*range)[1]))
-    throw BadInput(Field{"weight_range"}, "is none",
-                   "give two numbers from 0 on, the lower first, such as 0,10");
-  out.weight_lo = range->front();
-  out.weight_hi = range->back();
-  return out;
-}
-
-/// The first setting that says how rows count where the schema is bought, or null.
-const char* counting_said(const gibbsite_settings& settings) {
-  return !settings.person.empty()   ? "person"
-         : !settings.weight.empty() ? "weight"
-         : settings.weight_range    ? "weight_range"
-                                    : nullptr;
-}
-
 SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, const Label& target) {
   if (settings.label.label.empty())
     throw BadInput(Field{"schema"}, "is NULL", "give one, or set the label of one that is bought");
-  SchemaShape out =
-      schema_shape(table.header(), settings.label.label, target, table.name, counting_of(settings));
+  SchemaShape out = schema_shape(table.header(), settings.label.label, target, table.name,
+                                 settings.counting.columns());
   want_parts(out, settings.date_parts);
   return out;
 }
@@ -254,9 +229,10 @@ SchemaShape shape_of(const Table& table, const gibbsite_settings& settings, cons
 Schema known_schema(const Table& table, const gibbsite_settings& settings) {
   if (settings.schema_share)
     throw BadInput(Field{"schema_share"}, "has no meaning with a public table", "leave it out");
-  if (const char* const said = counting_said(settings))
-    throw BadInput(Field{said}, "is not read beside a public table",
-                   "give a schema that has the column, as type = \"person\" or \"weight\"");
+  if (const char* const said = settings.counting.said())
+    throw BadInput(
+        Field{said}, "is not read beside a public table",
+        "give a schema that has the column, as type = \"person\", \"weight\" or \"exposure\"");
   const SchemaShape shape = shape_of(table, settings, settings.label.target());
   const CellSource source = table.cells();
   const PublicSchema out =
@@ -299,7 +275,8 @@ NetworkRelease bought_network(const Table& table, const gibbsite_settings& setti
                    "has no meaning where the schema of a network is bought", "leave it out");
   const BoughtRequest asked{
       .request = bought_network_request(request_of(settings, GIBBSITE_NETWORK)),
-      .shape = schema_shape(table.header(), "", TwoClasses{}, table.name, counting_of(settings)),
+      .shape =
+          schema_shape(table.header(), "", TwoClasses{}, table.name, settings.counting.columns()),
       .share = settings.schema_share};
   Watch watch(settings);
   return run_bought(asked, table, watch, ledger, [&](const auto& bought, const auto& plan) {
@@ -313,7 +290,7 @@ Release fit_by_bought(const Table& table, const gibbsite_settings& settings,
   BoughtRequest asked{
       .request = {}, .shape = shape_of(table, settings, target), .share = settings.schema_share};
   asked.request =
-      bought_request(request_of(settings, GIBBSITE_ROWS), target, counting_of(settings));
+      bought_request(request_of(settings, GIBBSITE_ROWS), target, settings.counting.columns());
   const auto engines = backend_of(settings);
   Watch watch(settings);
   return run_bought(asked, table, watch, ledger, [&](const auto& bought, const auto& plan) {
@@ -337,9 +314,9 @@ gibbsite_model fitted(const Table& table, const gibbsite_schema* schema,
     throw BadInput(Field{of_bought}, "is of a schema that is bought, and one is given",
                    "leave one of them out");
   }
-  if (const char* const said = counting_said(settings))
+  if (const char* const said = settings.counting.said())
     throw BadInput(Field{said}, "is of a schema that is bought, and one is given",
-                   "say it there: the column as type = \"person\" or \"weight\"");
+                   "say it there: the column as type = \"person\", \"weight\" or \"exposure\"");
   if (schema->kind == GIBBSITE_NETWORK)
     return {fit_a_network(table, schema->schema, settings, ledger)};
   return {fit_rows(table, schema->schema, settings, ledger)};

@@ -25,10 +25,14 @@ inline constexpr const char* bought_assumption =
     "the table was the same each time that it was read, and nothing that depends on how many "
     "distinct texts it has, such as memory, is released";
 /// Which columns say how rows count, as a public choice behind that of the names.
-inline const char* counting_choices(const auto& problem) {
-  return problem.of_people() ? ", which of them is of people, which weighs rows and in what range"
-         : problem.weighted  ? ", which of them weighs rows, its range"
-                             : "";
+inline std::string counting_choices(const auto& problem) {
+  std::string out = problem.of_people()
+                        ? ", which of them is of people, which weighs rows and in what range"
+                    : problem.weighted ? ", which of them weighs rows, its range"
+                                       : "";
+  if constexpr (requires { problem.offset_bound; })
+    if (problem.offset_bound > 0) out += ", which of them is an exposure, its range";
+  return out;
 }
 /// How many columns were asked about, and how.
 BoughtTerms terms_of(const BoughtSchema& bought);

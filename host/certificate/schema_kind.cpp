@@ -12,6 +12,7 @@
 #include "certificate/release_of.hpp"
 #include "gibbsite/core/text.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
+#include "model/column_type.hpp"
 
 namespace gibbsite {
 
@@ -128,35 +129,39 @@ AnswerScale scale_from_json(const json& object, const std::string& source) {
 // Beside the answers, as they are of a file without such columns.
 void put_counting(const CountingColumns& counting, json& out) {
   if (!counting.person.empty()) out["person"] = counting.person;
-  if (!counting.weight.empty())
-    out["weight"] = {{"column", counting.weight},
-                     {"range", {counting.weight_lo, counting.weight_hi}}};
+  for (const Column& column : counting.columns())
+    if (column.type != ColumnType::person)
+      out[std::string(to_string(column.type))] = {{"column", column.name},
+                                                  {"range", {column.lo, column.hi}}};
 }
 
 CountingColumns counting_from_json(const json& object, const std::string& source) {
   CountingColumns out;
   if (object.contains("person")) out.person = text_field(object, "person", source);
-  if (!object.contains("weight")) return out;
-  const std::string place = source + ": weight";
-  out.weight = text_field(object["weight"], "column", place);
-  const auto range = numbers_field(object["weight"], "range", 2, place);
-  out.weight_lo = range[0];
-  out.weight_hi = range[1];
+  const auto read = [&](const char* name, std::string& column, double& lo, double& hi) {
+    if (!object.contains(name)) return;
+    const std::string place = fmt::format("{}: {}", source, name);
+    column = text_field(object[name], "column", place);
+    const auto range = numbers_field(object[name], "range", 2, place);
+    lo = range[0];
+    hi = range[1];
+  };
+  read("weight", out.weight, out.weight_lo, out.weight_hi);
+  read("exposure", out.exposure, out.exposure_lo, out.exposure_hi);
   return out;
 }
 
 // Each is a column that was not asked about.
 void require_counting(const BoughtSchema& bought, const std::string& source) {
-  const CountingColumns& counting = bought.counting;
-  if (!counting.person.empty() && counting.person == counting.weight)
-    throw BadInput(source + ": weight: is the column of people; use the file as written");
-  for (const Column& column : counting.columns()) {
+  std::set<std::string> known;
+  for (const Column& column : bought.counting.columns()) {
     const auto at = std::ranges::find(bought.columns, column.name, &ColumnAnswers::name);
-    if (at != bought.columns.end() && !at->asked()) continue;
-    throw BadInput(
-        fmt::format("{}: {}: is no column that was not asked about; use the file as "
-                    "written",
-                    source, column.type == ColumnType::person ? "person" : "weight"));
+    const bool other = known.insert(column.name).second;
+    if (other && at != bought.columns.end() && !at->asked()) continue;
+    throw BadInput(fmt::format("{}: {}: is {}; use the file as written", source,
+                               to_string(column.type),
+                               other ? "no column that was not asked about"
+                                     : "a column that says something else of rows"));
   }
 }
 

@@ -43,16 +43,18 @@ std::string bought_table(const BoughtSchema& bought, const Schema& schema) {
   for (std::size_t k = 0; k < found.size(); ++k) {
     const Column* const of = schema.column_named(found[k].column.name);
     const Column& column = of != nullptr ? *of : Column{.name = found[k].column.name};
-    const std::string type = column.type == ColumnType::number
-                                 ? fmt::format("{}, {} to {}", column.is_date() ? "date" : "number",
-                                               column.text_of(column.lo), column.text_of(column.hi))
-                             : column.type == ColumnType::person ? "person"
-                             : column.type == ColumnType::weight
-                                 ? fmt::format("weight, {} to {}", column.lo, column.hi)
-                             : column.type == ColumnType::category
-                                 ? fmt::format("category, {} level{}", column.levels.size(),
-                                               column.levels.size() == 1 ? "" : "s")
-                                 : "ignored";
+    const std::string type =
+        column.type == ColumnType::number
+            ? fmt::format("{}, {} to {}", column.is_date() ? "date" : "number",
+                          column.text_of(column.lo), column.text_of(column.hi))
+        : column.type == ColumnType::person ? "person"
+        : column.type == ColumnType::weight || column.type == ColumnType::exposure
+            ? fmt::format("{}, {} to {}", column.type == ColumnType::weight ? "weight" : "exposure",
+                          column.lo, column.hi)
+        : column.type == ColumnType::category
+            ? fmt::format("category, {} level{}", column.levels.size(),
+                          column.levels.size() == 1 ? "" : "s")
+            : "ignored";
     std::string words = found[k].words;
     constexpr std::size_t most = 60;
     if (columns_of(words) > most) {
@@ -106,32 +108,33 @@ void CountingArguments::add_to(CLI::App& app, const std::string& of) {
       ->type_name("COLUMN");
   app.add_option("--weight-range", weight_range, "the public range of --weight, from 0 on")
       ->type_name("LO,HI");
+  app.add_option("--exposure", exposure,
+                 of + "the column that says over how much a count was made, such as person-years")
+      ->type_name("COLUMN");
+  app.add_option("--exposure-range", exposure_range,
+                 "the public range of --exposure, above 0; others count as its nearer end")
+      ->type_name("LO,HI");
 }
 
 const char* CountingArguments::said() const {
-  return !person.empty()         ? "--person"
-         : !weight.empty()       ? "--weight"
-         : !weight_range.empty() ? "--weight-range"
-                                 : nullptr;
+  return !person.empty()           ? "--person"
+         : !weight.empty()         ? "--weight"
+         : !weight_range.empty()   ? "--weight-range"
+         : !exposure.empty()       ? "--exposure"
+         : !exposure_range.empty() ? "--exposure-range"
+                                   : nullptr;
 }
 
 CountingColumns CountingArguments::columns() const {
-  CountingColumns out{.person = person, .weight = weight};
-  if (weight.empty() != weight_range.empty()) {
-    throw BadInput(weight.empty()
-                       ? "--weight-range: is of --weight; give both, or neither"
-                       : "--weight-range: is missing; give the public range of --weight, such as "
-                         "0,10: a weight multiplies what one person can do to the model");
-  }
-  if (weight.empty()) return out;
-  const std::vector<double> range = parse_numbers(weight_range, "--weight-range");
-  if (range.size() != 2 || !(range[0] >= 0 && range[0] < range[1])) {
-    throw BadInput("--weight-range: must be LO,HI, two numbers from 0 on, the lower first, got " +
-                   weight_range);
-  }
-  out.weight_lo = range[0];
-  out.weight_hi = range[1];
-  return out;
+  const auto range = [](const std::string& text, const char* name) {
+    return text.empty() ? std::optional<std::vector<double>>() : parse_numbers(text, name);
+  };
+  return CountingRequest{.person = person,
+                         .weight = weight,
+                         .exposure = exposure,
+                         .weight_range = range(weight_range, "--weight-range"),
+                         .exposure_range = range(exposure_range, "--exposure-range")}
+      .columns();
 }
 
 SchemaShape LabelArguments::shape(const std::vector<std::string>& header, const Label& target,

@@ -14,12 +14,12 @@ namespace gibbsite::cli {
 
 /// Columns of a bought schema that say how rows count.
 struct CountingArguments {
-  std::string person, weight, weight_range;
+  std::string person, weight, weight_range, exposure, exposure_range;
 
   void add_to(CLI::App& app, const std::string& of);
   /// The first option that was given, or null.
   [[nodiscard]] const char* said() const;
-  /// Throws BadInput where one of --weight and --weight-range is missing, or is no range.
+  /// Throws BadInput where a column lacks its range or a range its column, or is none.
   [[nodiscard]] CountingColumns columns() const;
 };
 

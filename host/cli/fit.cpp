@@ -253,10 +253,13 @@ void FitCommand::fit() const {
     seconds = predicted_seconds(candidate, measured_work(data, made, *engine_maker));
   }
   constexpr double long_wait = 10;
-  // Where people are counted the number of rows is private, and time tells it.
-  const char* const private_time = made.problem.of_people() ? "private: " : "";
+  // Time tells how many rows there are, which is private where people are counted and where one
+  // row's being there is protected, and how many entries rows that are mostly zero have.
+  const bool tells = made.problem.of_people() || data.view().is_sparse() ||
+                     budget.adjacency == Adjacency::add_remove;
+  const char* const private_time = tells ? "private: " : "";
   if (verbose) {
-    say(head + plan_line(made, seconds) + "\n" +
+    say(head + private_time + plan_line(made, seconds) + "\n" +
         fmt::format("backend {}: {}\n", engine_maker->name(), engine_maker->description()));
   } else if (seconds >= long_wait) {
     say(fmt::format("{}Fitting takes {}.\n", private_time, about(seconds)));

@@ -49,14 +49,14 @@ void tell_labels(const TableCells& labels, const Label& target) {
         std::ranges::find_if(texts, [&](const auto& t) { return t.first == names[k]; });
     const std::uint64_t rows = found == texts.end() ? 0 : found->second;
     listed += rows;
-    if (k < most) lines += fmt::format("  {}: {}\n", shown(names[k]), rows);
+    if (k < most) lines += fmt::format("private:   {}: {}\n", shown(names[k]), rows);
     if (rows == 0) {
       fmt::print(stderr, "gibbsite: warning: private: no label is of the class '{}'\n",
                  shown(names[k]));
     }
   }
-  fmt::print(stderr, "private: {} rows; labels:\n{}  others, or none: {}\n", labels.rows, lines,
-             labels.rows - listed);
+  fmt::print(stderr, "private: {} rows; labels:\n{}private:   others, or none: {}\n", labels.rows,
+             lines, labels.rows - listed);
 }
 
 // Before anything is spent.

@@ -693,19 +693,22 @@ Column part_column(const Column& date, DatePart part, std::uint64_t questions) {
 }  // namespace
 
 bool CountingColumns::names(std::string_view column) const {
-  return !column.empty() && (column == person || column == weight);
+  return !column.empty() && (column == person || column == weight || column == exposure);
 }
 
 std::vector<Column> CountingColumns::columns() const {
   std::vector<Column> out;
   if (!person.empty()) out.push_back({.name = person, .type = ColumnType::person});
-  if (!weight.empty()) {
+  const auto add = [&](const std::string& name, ColumnType type, double lo, double hi) {
+    if (name.empty()) return;
     Column& column = out.emplace_back();
-    column.name = weight;
-    column.type = ColumnType::weight;
-    column.lo = weight_lo;
-    column.hi = weight_hi;
-  }
+    column.name = name;
+    column.type = type;
+    column.lo = lo;
+    column.hi = hi;
+  };
+  add(weight, ColumnType::weight, weight_lo, weight_hi);
+  add(exposure, ColumnType::exposure, exposure_lo, exposure_hi);
   return out;
 }
 
@@ -876,8 +879,9 @@ std::vector<ColumnFinding> findings(const BoughtSchema& answers) {
   for (const Column& counting : answers.counting.columns()) {
     for (ColumnFinding& found : out) {
       if (found.column.name != counting.name) continue;
-      found = {counting, counting.type == ColumnType::person ? "says whose a row is"
-                                                             : "says how much a row counts"};
+      found = {counting, counting.type == ColumnType::person   ? "says whose a row is"
+                         : counting.type == ColumnType::weight ? "says how much a row counts"
+                                                               : "says what a count is over"};
     }
   }
   return out;

@@ -121,7 +121,9 @@ Combinations contrasts_of(const Schema& schema, const TestedTerm& term) {
     next()[term.first] = 1;
     return out;
   }
-  for (std::size_t l = 1; l < term.features; ++l) {
+  // The knots alone of a curve: rows without the number say nothing of whether it is flat.
+  const std::size_t levels = term.column.is_curve() ? term.column.knots.size() : term.features;
+  for (std::size_t l = 1; l < levels; ++l) {
     std::vector<double>& one = next();
     one[term.first + l] = 1;
     one[term.first] = -1;

@@ -31,8 +31,8 @@ namespace {
 using nlohmann::json;
 using Entry = nlohmann::ordered_json;
 
-struct SaidField {
-  std::string_view name, section;
+struct RegistryLine {
+  std::string_view name;
   bool required = false, list = false;
   std::span<const std::string_view> words{};  // what it must be one of; empty: any text
 };
@@ -46,26 +46,25 @@ constexpr std::array<std::string_view, 2> release_types{"One release", "Many rel
 constexpr std::array<std::string_view, 2> source_types{"Static", "Dynamic"};
 
 // What a curator may say, in the registry's order. All else follows from the certificate.
-constexpr std::array fields{
-    SaidField{"url_slug", ""},
-    SaidField{"name", "basic", true},
-    SaidField{"data_curators", "basic", true, true},
-    SaidField{"intended_use", "basic", true},
-    SaidField{"data_product_type", "basic", false, false, product_types},
-    SaidField{"data_product_region", "basic", true},
-    SaidField{"description", "basic"},
-    SaidField{"publication_date", "basic", true},
-    SaidField{"data_product_sector", "basic", false, false, sectors},
-    SaidField{"actors", "deployment_model"},
-    SaidField{"release_type", "deployment_model", false, false, release_types},
-    SaidField{"release_type_details", "deployment_model"},
-    SaidField{"data_source_type", "deployment_model", false, false, source_types},
-    SaidField{"data_source_type_details", "deployment_model"},
-    SaidField{"preprocessing_and_hyperparameter_tuning", "implementation"},
-    SaidField{"justification", "implementation"},
-    SaidField{"sources", "administrative"},
-    SaidField{"notes", "administrative"},
-    SaidField{"registry_authors", "administrative", true, true}};
+constexpr std::array fields{RegistryLine{"url_slug"},
+                            RegistryLine{"name", true},
+                            RegistryLine{"data_curators", true, true},
+                            RegistryLine{"intended_use", true},
+                            RegistryLine{"data_product_type", false, false, product_types},
+                            RegistryLine{"data_product_region", true},
+                            RegistryLine{"description"},
+                            RegistryLine{"publication_date", true},
+                            RegistryLine{"data_product_sector", false, false, sectors},
+                            RegistryLine{"actors"},
+                            RegistryLine{"release_type", false, false, release_types},
+                            RegistryLine{"release_type_details"},
+                            RegistryLine{"data_source_type", false, false, source_types},
+                            RegistryLine{"data_source_type_details"},
+                            RegistryLine{"preprocessing_and_hyperparameter_tuning"},
+                            RegistryLine{"justification"},
+                            RegistryLine{"sources"},
+                            RegistryLine{"notes"},
+                            RegistryLine{"registry_authors", true, true}};
 
 std::string list_of(std::span<const std::string_view> words) {
   std::string out;
@@ -79,7 +78,7 @@ std::string list_of(std::span<const std::string_view> words) {
   throw BadInput(fmt::format("{}:{}", source, at.source().begin.line), wrong, hint);
 }
 
-std::string text_of_node(const SaidField& field, const toml::node& node,
+std::string text_of_node(const RegistryLine& field, const toml::node& node,
                          const std::string& source) {
   if (const toml::date* const day =
           field.name == "publication_date" && node.is_date() ? &node.as_date()->get() : nullptr)
@@ -355,10 +354,10 @@ DeploymentAbout parse_about(const std::string& text, const std::string& source) 
   DeploymentAbout out;
   for (const auto& [key, node] : root) {
     const std::string name(key.str());
-    const auto field = std::ranges::find(fields, name, &SaidField::name);
+    const auto field = std::ranges::find(fields, name, &RegistryLine::name);
     if (field == fields.end()) {
       std::string known;
-      for (const SaidField& one : fields)
+      for (const RegistryLine& one : fields)
         known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
       refuse(source, node, fmt::format("no such field {}", gibbsite::quoted(name)),
              "give one of " + known);
@@ -373,7 +372,7 @@ DeploymentAbout parse_about(const std::string& text, const std::string& source) 
       refuse(source, node, fmt::format("{} is no list of texts", name), "write [\"...\"]");
     for (const toml::node& one : *list) texts.push_back(text_of_node(*field, one, source));
   }
-  for (const SaidField& field : fields) {
+  for (const RegistryLine& field : fields) {
     if (field.required && !out.contains(std::string(field.name)))
       throw BadInput(source, fmt::format("{} is missing", field.name), "the registry requires it");
   }

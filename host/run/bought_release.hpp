@@ -18,6 +18,7 @@
 #include "gibbsite/mechanism/ledger_guarantee.hpp"
 #include "gibbsite/privacy/gdp_fit.hpp"
 #include "gibbsite/run/fit_bought.hpp"
+#include "model/column_type.hpp"
 #include "run/entering.hpp"
 #include "run/schema_answers.hpp"
 
@@ -53,7 +54,7 @@ inline Schema schema_that_may_follow(const Label& target, std::vector<Column> co
   out.columns = std::move(columns);
   // Under names of their own: those of the table may be the label's here.
   for (Column& beside : counting.columns()) {
-    beside.name = beside.type == ColumnType::person ? "person" : "weight";
+    beside.name = to_string(beside.type);
     out.columns.push_back(std::move(beside));
   }
   out.row_norm = out.auto_row_norm();
@@ -100,13 +101,14 @@ ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& pla
   const LedgerPrice price{in_a_ledger(gdp_cover_up(plan.guarantee), people),
                           in_a_ledger(plan.guarantee, people)};
   if (options.ledger != nullptr) require_room(options, stream.kind, price);
-  bool is_entered = false;
+  bool is_entered = false, is_bought = false;
   // From here on there is noise, so a refusal may tell of it and is paid.
   try {
     BoughtSchema shape = table.shape.shape;
     shape.rows_per_person = plan.guarantee.who.rows_per_person;
     BoughtSchema bought =
         answered_schema(std::move(shape), table.cells, table.source, plan.questions, stream);
+    is_bought = true;
     const typename Kind::Plan made = steps.planned(bought);
     StandardArithmetic::require();  // the caller's code has run
     const Analysis own = analysis_of_plan(made);
@@ -132,8 +134,13 @@ ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& pla
           check.failures.front()));
     }
     return out;
-  } catch (const Interrupted&) {
-    throw;
+  } catch (const Interrupted& error) {
+    if (!is_bought || is_entered) throw;
+    // The fit's progress tells how wide the bought schema is: without a price, who interrupts and
+    // tries again could wait for one that he likes.
+    enter_refused(options, steps.run + ", interrupted with its schema", price, stream);
+    throw Interrupted(std::string(error.what()) +
+                      "; the budget is spent, as the schema was bought");
   } catch (...) {
     if (!is_entered) enter_refused(options, steps.run + ", refused with its schema", price, stream);
     try {

@@ -117,18 +117,33 @@ void require_counting(const CountingColumns& counting, const std::vector<std::st
   };
   require(counting.person, "person");
   require(counting.weight, "weight");
-  if (!counting.weight.empty() && counting.weight == counting.person)
-    throw BadInput(Field{"weight"},
-                   fmt::format("{} says whose a row is too", gibbsite::quoted(counting.weight)),
-                   "name another column");
+  require(counting.exposure, "exposure");
+  const auto require_other = [](const std::string& name, const char* option,
+                                const std::string& other, const char* says) {
+    if (!name.empty() && name == other)
+      throw BadInput(Field{option}, fmt::format("{} says {} too", gibbsite::quoted(name), says),
+                     "name another column");
+  };
+  require_other(counting.weight, "weight", counting.person, "whose a row is");
+  require_other(counting.exposure, "exposure", counting.person, "whose a row is");
+  require_other(counting.exposure, "exposure", counting.weight, "how much a row counts");
 }
 
 }  // namespace
+
+void require_exposure_of_counts(const CountingColumns& counting, const Label& label) {
+  if (counting.exposure.empty() || is<Count>(label)) return;
+  throw BadInput(
+      Field{"exposure"},
+      fmt::format("is what a count is over, and the label is {}", to_string(kind_of(label))),
+      format_message("leave it out, or give {}", Field{"counts"}));
+}
 
 SchemaShape schema_shape(const std::vector<std::string>& header, const std::string& label,
                          const Label& target, const std::string& source,
                          const CountingColumns& counting) {
   require_counting(counting, header, label, source);
+  require_exposure_of_counts(counting, target);
   SchemaShape out;
   out.shape.counting = counting;
   out.shape.label = label;
@@ -171,7 +186,7 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
   if (out.asked.empty())
     throw BadInput(FilePosition{source},
                    "no column is left to ask about: the label, columns named like an id, and those "
-                   "of people or weights are not asked about",
+                   "of people, weights or exposures are not asked about",
                    "rename the columns to use");
   return out;
 }

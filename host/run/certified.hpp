@@ -29,6 +29,9 @@ struct RunSteps {
   /// The model to publish, its numbers on the release grid. A key of a checkpoint takes the place
   /// of the one given.
   std::function<Model(const Plan&, StreamKey&, const Analysis&)> make_model;
+  /// Whether progress may tell of noisy answers, so that an interrupted run is paid: without a
+  /// price, who interrupts and tries again could wait for answers that he likes.
+  bool interrupts_are_paid = false;
   std::string backend = "reference";
   Communicator* ranks = nullptr;  ///< null: one process
 };
@@ -58,7 +61,16 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
     require_room(options, stream.kind, price);
   });
 
-  typename Kind::Model model = steps.make_model(plan, stream, analysis);
+  const std::string run = fmt::format("{} {}", Kind::command, name_of(chosen_of(plan).mechanism));
+  typename Kind::Model model = [&] {
+    try {
+      return steps.make_model(plan, stream, analysis);
+    } catch (const Interrupted& error) {
+      if (!steps.interrupts_are_paid || !first_rank || options.ledger == nullptr) throw;
+      enter_refused(options, run + ", interrupted", price, stream);
+      throw Interrupted(std::string(error.what()) + "; the ledger counts it, as noise was drawn");
+    }
+  }();
   std::optional<std::string> changed;  // a callback may have changed the arithmetic meanwhile
   try {
     StandardArithmetic::require();
@@ -74,8 +86,7 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
   ranks.together([&] {
     const bool counts = first_rank && !out.certificate().is_void();
     if (counts) {
-      enter(options, fmt::format("{} {}", Kind::command, name_of(chosen_of(plan).mechanism)), price,
-            key_hash(stream), to_json(out));
+      enter(options, run, price, key_hash(stream), to_json(out));
     }
     if (changed) throw BadInput(*changed);
     if (!counts) return;

@@ -36,7 +36,8 @@ constexpr double bend_error = 0.5;           // part of a bend of F that may be 
 constexpr double clear_bend = 1;             // in deviations of U's other errors: below it none is
 constexpr double rare_class = 0.02, common_class = 0.05;  // shares; F's bend counts below
 constexpr double part_of_knot = 0.5;                      // in the rows that tell most of it
-constexpr double least_alpha = 0.1;                       // of the number of rows
+constexpr double path_doubt = 0.5;   // deviation of what the path tells of a level, as a part of it
+constexpr double least_alpha = 0.1;  // of the number of rows
 constexpr double least_scores = 0.02;  // of answered scores, as a part of the model's
 constexpr double most_scores = 4;      // likewise, times k
 constexpr double long_deviation = 2;   // sd of the predictor from which it counts as long
@@ -85,6 +86,23 @@ std::array<double, 4> logistic(double score) {
   return {p, q, q * (1 - 2 * p), q * (1 - 6 * q)};
 }
 
+// The averages of what `of` says at a score, over normal scores.
+std::array<double, 4> over_normal(double center, double deviation, const auto& of) {
+  std::array<double, 4> sum{};
+  double total = 0;
+  const double widest = std::min(quadrature_step, score_step / deviation);
+  const int half = static_cast<int>(std::min(std::ceil(quadrature_reach / widest), 1e5));
+  for (int k = -half; k <= half; ++k) {
+    const double point = quadrature_reach * static_cast<double>(k) / static_cast<double>(half);
+    const double weight = std::exp(-0.5 * point * point);
+    const std::array<double, 4> at = of(center + deviation * point);
+    total += weight;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * at[i];
+  }
+  for (double& value : sum) value /= total;
+  return sum;
+}
+
 // What normal rows z with the answered first two moments would give. Stein's lemma: with
 // a_i = E sigma^(i)(z . omega), h(omega) = E sigma(z . omega) z = a_0 mu + a_1 S omega.
 class NormalRows {
@@ -100,21 +118,8 @@ class NormalRows {
   [[nodiscard]] std::array<double, 4> averages(const VectorXd& omega) const {
     return averages(mean_.dot(omega), std::sqrt(std::max(variance(omega), 1e-8)));
   }
-  // Averages over normal scores.
   [[nodiscard]] std::array<double, 4> averages(double center, double deviation) const {
-    std::array<double, 4> sum{};
-    double total = 0;
-    const double widest = std::min(quadrature_step, score_step / deviation);
-    const int half = static_cast<int>(std::min(std::ceil(quadrature_reach / widest), 1e5));
-    for (int k = -half; k <= half; ++k) {
-      const double point = quadrature_reach * static_cast<double>(k) / static_cast<double>(half);
-      const double weight = std::exp(-0.5 * point * point);
-      const std::array<double, 4> at = logistic(center + deviation * point);
-      total += weight;
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * at[i];
-    }
-    for (double& value : sum) value /= total;
-    return sum;
+    return over_normal(center, deviation, logistic);
   }
   // a_1: the mean of p(1 - p).
   [[nodiscard]] double curvature(const VectorXd& omega) const { return averages(omega)[1]; }
@@ -389,21 +394,18 @@ class LevelCurves {
         const double of_level = std::max(u.dot(A * u), 0.0);
         curve.amplitude =
             std::min(of_level / std::max(a[1] * across * across, 1e-12), answers.rows * shares[l]);
+        const double score = curve.score, deviation = curve.deviation;
         if (curve.amplitude > 0) curves_.push_back(std::move(curve));
         if (!(answers.clip > 0 && answers.information_bound > 0)) continue;
-        // These rows' norm and weights, as if all were alike. Of a knot rows have any part: those
-        // that tell most of it have half of it or more, and count least.
+        // These rows' norm, as if all were alike. Of a knot rows have any part: those that tell
+        // most of it have half of it or more, and count least.
         const double part = group.curve ? part_of_knot : 1;
         const double square =
             std::max(answers.lambda.sum() - 1, 0.0) + part * part * across * across;
-        Weights weights;
-        weights.path = std::min(
-            1.0, answers.clip / (std::sqrt(std::max(square, 1e-12)) * std::max(a[0], 1 - a[0])));
-        weights.block = std::min(
-            weights.path, answers.information_bound / std::max(a[0] * (1 - a[0]) * square, 1e-12));
+        Weights weights = weights_of(answers, square, score, deviation);
         weights.direction = u;
         path_information +=
-            (weights.path / weights.block - 1) * of_level * (1 - shares[l]) * u * u.transpose();
+            beyond_block(answers, weights, of_level) * (1 - shares[l]) * u * u.transpose();
         weights_.push_back(std::move(weights));
       }
     }
@@ -438,9 +440,42 @@ class LevelCurves {
 
  private:
   struct Weights {
-    VectorXd direction;  // u
-    double path = 1, block = 1;
+    VectorXd direction;          // u
+    double path = 1, block = 1;  // averages by p(1 - p) of the rows' weights
+    double of_scores = 1;        // of the path's, by w p(1 - p)
   };
+  // Rows have one norm, and their scores are normal.
+  static Weights weights_of(const AnsweredScores& answers, double square, double score,
+                            double deviation) {
+    square = std::max(square, 1e-12);
+    const auto a = over_normal(score, deviation, [&](double at) -> std::array<double, 4> {
+      const std::array<double, 4> of = logistic(at);
+      const double w =
+          std::min(1.0, answers.clip / (std::sqrt(square) * std::max(of[0], 1 - of[0])));
+      return {of[1], w * of[1], w * w * of[1],
+              std::min(w * of[1], answers.information_bound / square)};
+    });
+    Weights out;
+    out.path = a[1] / std::max(a[0], 1e-300);
+    out.block = a[3] / std::max(a[0], 1e-300);
+    out.of_scores = a[2] / std::max(a[1], 1e-300);
+    return out;
+  }
+  // (w_path/w_block - 1) i where scores of a level's rows are normal, i their information in the
+  // block. Rows at both ends tell the block all that they tell the path. J, the second moments of
+  // the path's scores, has w_path times what the path's gradients tell, and misfit beside it, so it
+  // bounds that from above, with its noise.
+  static double beyond_block(const AnsweredScores& answers, const Weights& w, double of_level) {
+    const double normal = std::max(w.path / std::max(w.block, 1e-300) - 1, 0.0) * of_level;
+    if (!answers.scores) return normal;
+    const VectorXd& u = w.direction;
+    const double scale = std::max(w.of_scores, 1e-300);
+    const double answered = u.dot(answers.scores->sum * u) / scale - of_level;
+    const double noise = answers.scores->deviation * u.squaredNorm() / scale;
+    const double doubt = path_doubt * normal;
+    const double kept = doubt * doubt / std::max(doubt * doubt + noise * noise, 1e-300);
+    return std::clamp(normal + kept * (answered - normal), 0.0, normal);
+  }
   struct Curve {
     VectorXd direction;    // r u: how the score of average rows of the level moves by its effect
     double deviation = 0;  // of their scores

@@ -55,8 +55,8 @@ double doubt_of_information(const AnsweredDirections& answers, const VectorXd& t
 }  // namespace
 
 // The last moments that were asked have eigenvalues l, with noise of deviation s on the diagonal.
-// The metric makes them lambda = l/(l + ridge), ridge = ridge_share s sqrt(2k), so that noise
-// becomes s/(l + ridge).
+// The metric makes them lambda = l/(l + ridge), ridge = whitened_ridge_share s sqrt(2k), so that
+// noise becomes s/(l + ridge).
 VectorXd noise_of_moments(const VectorXd& lambda) {
   const double ridge = whitened_ridge_share * std::sqrt(2 * static_cast<double>(lambda.size()));
   return ((1 - lambda.array()) / ridge).max(1e-9);

@@ -35,7 +35,7 @@ LargestFit largest_fit(const Label& target, bool intervals, const CountingColumn
   const auto* const several = std::get_if<Classes>(&target);
   return {.outputs = several == nullptr ? 1 : several->names.size(),
           .intervals = intervals,
-          .weighed = !counting.columns().empty()};
+          .weighed = counting.weighs()};
 }
 
 // A request's cap is what the plan counts, under add-remove.
@@ -74,8 +74,9 @@ PlanRequest bought_request(const PlanRequest& asked, const Label& target,
                            const CountingColumns& counting) {
   PlanRequest out = asked;
   if (kind_of(asked) != of_linear) refuse_of_fit("model");
+  require_exposure_of_counts(counting, target);
   const Schema least = schema_of_width(target, 0, counting);
-  least.validate(counting.columns().empty() ? "label" : "label, person, weight");
+  least.validate(counting.columns().empty() ? "label" : "label, person, weight, exposure");
   const Problem problem = constants(asked, least, 1);  // throws where the loss is of other labels
   if (!whitened_takes(problem)) refuse_of_fit("model");
   if (asked.mechanism != "auto" && asked.mechanism != "whitened") refuse_of_fit("mechanism");

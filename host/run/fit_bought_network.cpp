@@ -82,7 +82,7 @@ NetworkRelease fit_bought_network(const TableToBuy& table, const BoughtFitPlan& 
   const PlanRequest fit = bought_network_request(request);
   if (!table.shape.shape.label.empty()) refuse_of_network("label");
   require_planned_counts(table.shape, table.cells, plan.problem, plan.guarantee.who);
-  require_network_of_any_schema(plan, fit, !table.shape.shape.counting.columns().empty());
+  require_network_of_any_schema(plan, fit, table.shape.shape.counting.weighs());
   Dataset data;
   return bought_release<GraphicalKind>(
       table, plan, options, stream,

@@ -18,6 +18,17 @@
 namespace gibbsite {
 namespace {
 
+// How messages speak of the range of a column that says how rows count.
+struct RangeWords {
+  const char *field, *of, *example, *why;
+  bool above_zero;
+};
+constexpr RangeWords words_of_weight{"weight_range", "a weight", "0,10",
+                                     "a weight multiplies what one person can do to the model",
+                                     false};
+constexpr RangeWords words_of_exposure{"exposure_range", "an exposure", "0.1,10",
+                                       "what is beyond it counts as its nearer end", true};
+
 // Tolerances in an amount's range, as in a schema that gives none.
 constexpr double tolerances_of_range = 5;
 
@@ -175,6 +186,40 @@ Label LabelRequest::target() const {
   }
   if (counts) return Count{number};
   return Amount{number, tolerance.value_or((number.hi - number.lo) / tolerances_of_range)};
+}
+
+const char* CountingRequest::said() const {
+  return !person.empty()     ? "person"
+         : !weight.empty()   ? "weight"
+         : weight_range      ? "weight_range"
+         : !exposure.empty() ? "exposure"
+         : exposure_range    ? "exposure_range"
+                             : nullptr;
+}
+
+CountingColumns CountingRequest::columns() const {
+  CountingColumns out{.person = person, .weight = weight, .exposure = exposure};
+  const auto read = [](const std::string& column, const std::optional<std::vector<double>>& range,
+                       const RangeWords& words, double& lo, double& hi) {
+    const Field field{words.field};
+    if (column.empty() && range)
+      throw BadInput(field, fmt::format("is of {}", words.of), "give both, or neither");
+    if (column.empty()) return;
+    if (!range)
+      throw BadInput(field, "is missing",
+                     fmt::format("give the public range of {}, such as {}: {}", words.of,
+                                 words.example, words.why));
+    const bool ordered = range->size() == 2 && range->front() < range->back();
+    if (!ordered || range->front() < 0 || (words.above_zero && range->front() == 0))
+      throw BadInput(field, "is none",
+                     fmt::format("give two numbers {}, the lower first, such as {}",
+                                 words.above_zero ? "above 0" : "from 0 on", words.example));
+    lo = range->front();
+    hi = range->back();
+  };
+  read(weight, weight_range, words_of_weight, out.weight_lo, out.weight_hi);
+  read(exposure, exposure_range, words_of_exposure, out.exposure_lo, out.exposure_hi);
+  return out;
 }
 
 }  // namespace gibbsite

@@ -10,6 +10,9 @@
 
 namespace gibbsite {
 
+/// Throws BadInput where an exposure is named beside a label that is no count.
+void require_exposure_of_counts(const CountingColumns& counting, const Label& label);
+
 /// Throws BadInput if the counts are not those of the shape, or have not the problem's rows and
 /// columns. Under add-remove rows may be fewer.
 void require_planned_counts(const SchemaShape& shape, const TableCells& cells,

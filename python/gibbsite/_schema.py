@@ -19,6 +19,8 @@ def private_schema(
     person=None,
     weight=None,
     weight_range=None,
+    exposure=None,
+    exposure_range=None,
     date_parts=None,
     adjacency="replace-one",
     rows_cap=None,
@@ -53,6 +55,9 @@ def private_schema(
     weight : str or None
         The column that says how much a row counts in fits, with weight_range (0, largest). The
         purchase counts rows.
+    exposure : str or None
+        Of counts, the column that says over how much each was made, such as person-years, with its
+        public exposure_range (lowest, highest) above 0.
     date_parts : dict or None
         Parts of dates as columns of their own: {"hired": ["year", "month"]}.
     adjacency : "replace-one" or "add-remove"
@@ -99,12 +104,15 @@ def private_schema(
         "tolerance": tolerance,
         "counts": counts,
         "person": person or "",
+        "exposure": exposure or "",
         "date_parts": [f"{name}={','.join(parts)}" for name, parts in (date_parts or {}).items()],
     }
     if (weight is None) != (weight_range is None):
         raise ValueError("weight_range: goes with weight; give both, or neither")
     if weight is not None:
         asked.update(weight=weight, highest_weight=highest_weight(weight_range))
+    if exposure_range is not None:
+        asked.update(exposure_range=[float(end) for end in exposure_range])
     if person is not None and person not in columns:
         raise _core.BadInput(f"person: data has no column {person!r}; name one of its columns")
     out = _core._buy_schema(table.source, seed=seed, ledger=opened(ledger), progress=progress, **asked)

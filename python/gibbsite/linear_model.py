@@ -523,8 +523,11 @@ class _Private:
     def _cells(self, X, y, *more):
         """A schema of the label alone, and X by its cells, as schema="private" takes them."""
         defaults = self._parameters()
-        if self.ranges is not None:
-            raise ValueError("ranges: give ranges or schema, not both")
+        if self.ranges is not None and not self._bought_exposure():
+            raise ValueError(
+                'ranges: give ranges or schema, not both; beside schema="private" without public they may name '
+                'the exposure of counts alone, {"years": ("exposure", 0.1, 10)}'
+            )
         for name in ("fit_intercept", "row_norm", "invalid", "interactions", "positive_share", *more):
             if getattr(self, name, None) != getattr(defaults.get(name), "default", None):
                 raise ValueError(
@@ -536,6 +539,13 @@ class _Private:
         label = _tables.schema_of_label(lines, columns, self._label_name(y))
         codes = self._engine_labels(labels, classes, _tables.SchemaFacts(label))
         return label, table, columns, codes, classes
+
+    def _bought_exposure(self):
+        """The exposure beside schema="private" as the engine takes it; {} of ranges that say more, or none."""
+        if not isinstance(self.ranges, dict) or len(self.ranges) != 1 or self.public is not None:
+            return {}
+        ((name, what),) = self.ranges.items()
+        return {"exposure": name, "exposure_range": list(what[1:])} if _tables._is_exposure(what) else {}
 
     def _wanted_parts(self):
         """The parts of dates as the engine takes them."""
@@ -615,6 +625,7 @@ class _Private:
             label=label,
             schema_share=self.schema_share,
             date_parts=self._wanted_parts(),
+            **self._bought_exposure(),
             **counting,
         )
         release = _core._fit_bought(
@@ -1222,7 +1233,7 @@ class PrivateLogisticRegression(_Private):
         the warning of few rows more exact; the model does not depend on it. A schema has
         `positive_share` instead.
     mechanism : str
-        "auto", or the name of a mechanism (docs/README.md lists them).
+        "auto", or the name of a mechanism (docs/reference/command-line.md, --mechanism).
     ledger : Ledger, path or None
         The account of everything released about these people (docs/how-to/ledger.md). Every fit is
         entered before it returns; one that exceeds what is left raises `BudgetSpent`.
@@ -1701,7 +1712,8 @@ class PrivatePoissonRegressor(_Regressor):
     ----------
     epsilon, delta, schema, ranges
         As in PrivateLogisticRegression; the label of a schema has a `range` and counts = true. With
-        `ranges`, one column may be ("exposure", lowest, highest), with public bounds above 0.
+        `ranges`, one column may be ("exposure", lowest, highest), with public bounds above 0. With
+        schema="private" `ranges` may be that column alone.
     highest : int or None
         The largest count, known without the data; required with `ranges`. Larger counts are clamped
         to it. Labels are whole numbers from 0 up; anything else cannot be read.

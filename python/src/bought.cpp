@@ -28,10 +28,13 @@ namespace {
 using BoughtLabels = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 CountingColumns counting_of(Arguments& given) {
-  CountingColumns out{.person = given.take<std::string>("person", ""),
-                      .weight = given.take<std::string>("weight", "")};
-  out.weight_hi = given.take<double>("highest_weight").value_or(1);
-  return out;
+  const auto highest = given.take<double>("highest_weight");
+  CountingRequest out{.person = given.take<std::string>("person", ""),
+                      .weight = given.take<std::string>("weight", ""),
+                      .exposure = given.take<std::string>("exposure", ""),
+                      .exposure_range = given.take<std::vector<double>>("exposure_range")};
+  if (highest) out.weight_range = {0, *highest};
+  return out.columns();
 }
 
 // What is asked of the columns of a table and, of a fit of rows, the label.

@@ -281,6 +281,39 @@ def test_sample_weight_weighs_the_fit_of_a_bought_schema():
     assert both.certificate_["constants"]["people"] == 3000
 
 
+def test_a_bought_schema_has_the_exposure_that_is_named(tmp_path):
+    """Rates are log-linear in age, and years go down with age: as a feature they would hide it."""
+    random = np.random.default_rng(4)
+    age = random.integers(20, 80, 8000)
+    part = (age - 20) / 60
+    years = 0.5 + 3.5 * (1 - part) * random.random(8000)
+    events = random.poisson(0.5 * years * np.exp(part)).clip(0, 10)
+    frame = pandas.DataFrame({"age": age, "years": years})
+    given = {"schema": "private", "highest": 10, "ranges": {"years": ("exposure", 0.5, 4)}}
+    fitted = gibbsite.PrivatePoissonRegressor(8.0, 1e-6, **given).fit(frame, events)
+    assert fitted.verify().valid
+    assert fitted.certificate_["constants"]["offset_bound"] > 0
+    assert fitted.certificate_["constants"]["bought_schema"]["columns"] == 1
+    assert 'years = {type = "exposure"' in fitted.schema_.to_toml()
+    at = fitted.predict(pandas.DataFrame({"age": [30, 70], "years": [1.0, 1.0]}))
+    assert abs(at[1] / at[0] - np.exp(40 / 60)) < 0.4
+    path = tmp_path / "m.json"
+    path.write_text(fitted.to_json())
+    again = gibbsite.PrivatePoissonRegressor.from_file(path)
+    assert (again.predict(frame) == fitted.predict(frame)).all()
+    for ranges in ({"years": (0.5, 4)}, {"years": ("exposure", 0.5, 4), "age": (20, 80)}):
+        with pytest.raises(ValueError, match="ranges: give ranges or schema"):
+            gibbsite.PrivatePoissonRegressor(8.0, 1e-6, **{**given, "ranges": ranges}).fit(frame, events)
+    release = gibbsite.private_schema(
+        frame.assign(events=events), epsilon=4.0, label="events", counts=True, range=(0, 10),
+        exposure="years", exposure_range=(0.5, 4),
+    )
+    assert release.verify().valid and 'years = {type = "exposure"' in release.to_toml()
+    with pytest.raises(gibbsite.BadInput, match="exposure_range"):
+        gibbsite.private_schema(frame.assign(events=events), epsilon=4.0, label="events", counts=True,
+                                range=(0, 10), exposure="years")
+
+
 def test_groups_and_weights_that_do_not_fit_are_refused():
     frame, ids = visits(200)
     y = np.where(frame["age"] > 45, "yes", "no")

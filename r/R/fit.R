@@ -56,7 +56,7 @@ fit_by_bought <- function(asked, data, settings, ledger) {
   if ("." %in% names) names <- names(data)
   absent <- setdiff(c(asked$label, names), names(data))
   if (length(absent) > 0) refuse("formula: data has no column ", absent[1], "; name one that it has")
-  counting <- settings[names(settings) %in% c("person", "weight")]
+  counting <- settings[names(settings) %in% c("person", "weight", "exposure")]
   for (name in names(counting)) {
     if (!counting[[name]] %in% names(data)) refuse(name, ": data has no column ", counting[[name]], "; name one that it has")
   }

@@ -77,7 +77,7 @@ has_intervals <- function(model) !is.null(parts_of(model)$model$estimates)
 require_intervals <- function(model) {
   if (has_intervals(model)) return(invisible())
   refuse(
-    "this model has no certified intervals, and none can be made after the fit; fit with intervals = TRUE, which the ",
+    "this model has no intervals, and none can be made after the fit; fit with intervals = TRUE, which the ",
     "mechanism \"whitened\" can answer without a larger budget"
   )
 }

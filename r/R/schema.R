@@ -29,21 +29,25 @@ column_toml <- function(name, x) {
 }
 is_table_ignored <- function(x) is.null(x)
 
-# What says how rows count: the column of ids, and list(w = c(0, 9)), a column of weights with its public range.
-counting_toml <- function(person, weight) {
+# What says how rows count: the column of ids, list(w = c(0, 9)), a column of weights with its public range, and of
+# exposures likewise.
+counting_toml <- function(person, weight, exposure) {
   if (!is.null(person) && !is_text(person)) refuse("person: must be the name of the column of ids; give one")
-  one_weight <- is.list(weight) && length(weight) == 1 && is_text(names(weight)) && is.numeric(weight[[1]]) && length(weight[[1]]) == 2
-  if (!is.null(weight) && !one_weight) {
-    refuse("weight: must be a list of one public range from 0, such as list(w = c(0, 9)); give one")
+  ranged <- function(what, type, wanted) {
+    if (is.null(what)) return(NULL)
+    is_one <- is.list(what) && length(what) == 1 && is_text(names(what)) && is.numeric(what[[1]]) && length(what[[1]]) == 2
+    if (!is_one) refuse(type, ": must be a list of one public range ", wanted, "; give one")
+    paste0(quoted(names(what)), " = {type = ", quoted(type), ", range = ", listed(digits(what[[1]])), "}")
   }
   c(
     if (!is.null(person)) paste0(quoted(person), " = {type = \"person\"}"),
-    if (!is.null(weight)) paste0(quoted(names(weight)), " = {type = \"weight\", range = ", listed(digits(weight[[1]])), "}")
+    ranged(weight, "weight", "from 0, such as list(w = c(0, 9))"),
+    ranged(exposure, "exposure", "above 0, such as list(years = c(0.1, 10))")
   )
 }
 
 private_schema <- function(label, columns, positive = NULL, negative = NULL, classes = NULL, range = NULL, counts = FALSE,
-                           missing = NULL, network = NULL, person = NULL, weight = NULL) {
+                           missing = NULL, network = NULL, person = NULL, weight = NULL, exposure = NULL) {
   if (!is_text(label)) refuse("label: must be the name of a column; give one")
   if (!is.list(columns) || is.null(names(columns)) || any(names(columns) == "")) {
     refuse("columns: must be a named list, such as list(age = c(17, 90), sex = c(\"Female\", \"Male\")); give one")
@@ -58,7 +62,7 @@ private_schema <- function(label, columns, positive = NULL, negative = NULL, cla
     if (!is.null(missing)) paste0("missing = ", quoted(missing)),
     "[columns]",
     unlist(lapply(names(columns), function(name) column_toml(name, columns[[name]]))),
-    counting_toml(person, weight)
+    counting_toml(person, weight, exposure)
   )
   if (!is.null(network)) {
     lines <- c(lines, "[network]", vapply(names(network), function(name) {

@@ -1,5 +1,9 @@
 // Visits of patients on the command line: no codebook, and a guarantee for patients.
+#include <fmt/format.h>
+
+#include <cmath>
 #include <cstdlib>
+#include <random>
 
 #include "cli/cli.hpp"
 
@@ -207,6 +211,64 @@ TEST_F(BoughtPeopleCli, ASchemaAloneLeadsToFitsOfPatients) {
   edited.replace(edited.find(line), line.size(), "patient = {type = \"ignore\"}");
   folder.write("edited.toml", edited);
   expect_error(fit_by("edited.toml", {}), 2, "a fit would protect rows");
+}
+
+// Person-years without a codebook: a rate over years of 0.5 to 4, log-linear in age, where years go
+// with age.
+TEST_F(BoughtPeopleCli, CountsAreOverAnExposureThatIsNamed) {
+  std::mt19937_64 draw(5);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  std::string out = "age,years,events\n";
+  for (int i = 0; i < 20000; ++i) {
+    const int age = 20 + static_cast<int>(60 * uniform(draw));
+    const double part = (age - 20) / 60.0, years = 0.5 + 3.5 * (1 - part) * uniform(draw);
+    std::poisson_distribution<int> events(0.5 * years * std::exp(part));
+    out += fmt::format("{},{:.3f},{}\n", age, years, events(draw));
+  }
+  folder.write("visits.csv", out);
+  const Arguments over{"--exposure", "years", "--exposure-range", "0.5,4"};
+  const Arguments fit{"fit",     "--data", "visits.csv", "--label",   "events",
+                      "--range", "0,10",   "--counts",   "--epsilon", "8",
+                      "--delta", "1e-6",   "--intervals"};
+  const Outcome made = gibbsite(joined(joined(fit, over), {"--out", "m.json"}));
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("1 column asked about"));
+  EXPECT_THAT(made.out, HasSubstr("says what a count is over"));
+  EXPECT_EQ(gibbsite({"verify", "m.json"}).status, 0);
+  // One year each: exp(40/60) = 1.95 times as many events at 70 as at 30.
+  folder.write("new.csv", "age,years\n30,1\n70,1\n30,2\n");
+  const Outcome found = gibbsite({"predict", "--model", "m.json", "--data", "new.csv"});
+  ASSERT_EQ(found.status, 0) << found.err;
+  std::istringstream lines(found.out);
+  std::string header;
+  double at_30 = 0, at_70 = 0, of_two_years = 0;
+  lines >> header >> at_30 >> at_70 >> of_two_years;
+  EXPECT_NEAR(at_70 / at_30, std::exp(40.0 / 60), 0.3);
+  EXPECT_NEAR(of_two_years / at_30, 2, 1e-4);
+  ASSERT_EQ(
+      gibbsite(joined({"schema", "visits.csv", "--label", "events", "--range", "0,10", "--counts",
+                       "--epsilon", "8", "--delta", "1e-6", "--header", "yes", "--out", "s.toml"},
+                      over))
+          .status,
+      0);
+  EXPECT_THAT(folder.read("s.toml"), HasSubstr("years = {type = \"exposure\", range = [0.5, 4"));
+  expect_error(fit_visits({"--exposure", "years", "--exposure-range", "0.5,4", "--out", "n.json"}),
+               2, "--exposure: is what a count is over");
+  expect_error(gibbsite(joined(fit, {"--exposure", "years", "--out", "n.json"})), 2,
+               "--exposure-range: is missing");
+  expect_error(gibbsite(joined(fit, {"--exposure-range", "1,2", "--out", "n.json"})), 2,
+               "--exposure-range: is of an exposure");
+  expect_error(
+      gibbsite(joined(fit, {"--exposure", "years", "--exposure-range", "0,4", "--out", "n.json"})),
+      2, "--exposure-range: is none; give two numbers above 0");
+  expect_error(gibbsite({"fit", "--data", "visits.csv", "--label", "events", "--range", "0,10",
+                         "--epsilon", "8", "--delta", "1e-6", "--exposure", "years",
+                         "--exposure-range", "0.5,4", "--out", "n.json"}),
+               2, "--exposure: is what a count is over");
+  expect_error(
+      gibbsite({"fit", "--data", "visits.csv", "--model", "network", "--epsilon", "8", "--delta",
+                "1e-6", "--exposure", "years", "--exposure-range", "0.5,4", "--out", "n.json"}),
+      2, "--exposure: is what a count is over");
 }
 
 TEST_F(BoughtPeopleCli, RefusesInOneLine) {

@@ -157,6 +157,31 @@ TEST(ColumnTests, OfAnInteractionLeaveItsMainEffectsOut) {
   EXPECT_EQ(hypothesis_of(model_of({}).schema, "a * b"), "no interaction");
 }
 
+// Rows without the number may differ from all others, and the curve be flat.
+TEST(ColumnTests, OfACurveLeaveItsMissingCellsOut) {
+  LinearModel model;
+  model.schema.label_name = "y";
+  model.schema.label = TwoClasses{.positive = "1"};
+  model.schema.intercept = true;
+  Column column{.name = "age", .type = ColumnType::number};
+  column.knots = {0, 0.5, 1};
+  column.has_missing = true;
+  column.missing_level = true;
+  model.schema.columns.push_back(column);
+  ASSERT_EQ(model.schema.features(), 5U);
+  Estimates& e = model.estimates.emplace();
+  e.weights = {1};
+  e.means = {{0.1, 0.1, 0.1, 2, 0}};
+  e.covariance = {0.01, 0, 0.01, 0, 0, 0.01, 0, 0, 0, 0.01, 0, 0, 0, 0, 0.01};
+  e.prior_deviation = std::vector<double>(5, 100);
+  const JointTest flat = *ask_column(model, "age");
+  EXPECT_EQ(flat.degrees, 2U);
+  EXPECT_NEAR(flat.statistic, 0, 1e-9);
+  EXPECT_EQ(hypothesis_of(model.schema, "age"), "flat");
+  e.means[0][1] = 1;
+  EXPECT_GT(ask_column(model, "age")->statistic, 10);
+}
+
 TEST(ColumnTests, AreNoneWhereNothingCanDiffer) {
   const LinearModel model = support::illness_model(
       {{"one", ColumnType::category, 0, 1, {"x"}},

@@ -418,15 +418,19 @@ TEST(BoughtPeople, WeightsAreOfTheFit) {
 
 TEST(BoughtPeople, ColumnsThatSayHowRowsCountAreOthersThanTheLabel) {
   const auto shape = [](CountingColumns columns) {
-    return schema_shape({"a", "b", "y"}, "y", TwoClasses{.positive = "1"}, "t.csv",
-                        std::move(columns));
+    return schema_shape({"a", "b", "y"}, "y", Count{}, "t.csv", std::move(columns));
   };
   for (const CountingColumns& wrong :
        {CountingColumns{.person = "c"}, CountingColumns{.person = "y"},
         CountingColumns{.weight = "y"}, CountingColumns{.person = "a", .weight = "a"},
-        CountingColumns{.person = "a", .weight = "b"}})
+        CountingColumns{.person = "a", .weight = "b"}, CountingColumns{.exposure = "y"},
+        CountingColumns{.weight = "a", .exposure = "a"}})
     EXPECT_THROW(static_cast<void>(shape(wrong)), BadInput);
   EXPECT_EQ(shape({.person = "a"}).asked, (std::vector<std::string>{"b"}));
+  EXPECT_EQ(shape({.exposure = "a"}).asked, (std::vector<std::string>{"b"}));
+  EXPECT_THROW(static_cast<void>(schema_shape({"a", "b", "y"}, "y", TwoClasses{.positive = "1"},
+                                              "t.csv", {.exposure = "a"})),
+               BadInput);
 }
 
 }  // namespace bought_people_test

@@ -18,6 +18,7 @@
 #include "gibbsite/certificate/verify.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/data/schema_file.hpp"
+#include "gibbsite/ledger/ledger.hpp"
 #include "gibbsite/mechanism/noise_law.hpp"
 #include "gibbsite/model/tree_model.hpp"
 #include "gibbsite/release/network_query.hpp"
@@ -207,6 +208,14 @@ TEST(TreeRelease, Stops) {
   FitOptions options;
   options.stop = &stop;
   EXPECT_THROW(fit_network(data, plan_of(data), Key::from_os(), options), Interrupted);
+  // Its progress tells how many tables noisy scores chose, so an interrupt is paid.
+  const testing::TempDir folder;
+  const Ledger ledger =
+      Ledger::create(folder.path("l"), 5, 1e-3, {}, {}, {.memory = folder.path("m")});
+  options.ledger = &ledger;
+  EXPECT_THAT([&] { fit_network(data, plan_of(data), Key::from_os(), options); },
+              ThrowsMessage<Interrupted>(HasSubstr("the ledger counts it")));
+  EXPECT_EQ(ledger.read().entries.size(), 1U);
 }
 
 std::string category(const char* name, std::size_t levels, const char* more = "") {

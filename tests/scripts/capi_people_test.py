@@ -217,6 +217,12 @@ def test_refusals(folder):
     refused(lambda: fit(table, None, ROWS, {**budget, **label, "weight": "w"}), "weight_range: is missing")
     refused(lambda: fit(table, None, ROWS, {**budget, **label, "weight_range": "0,9"}), "weight_range: is of a weight")
     refused(lambda: fit(table, None, ROWS, {**budget, **label, "weight": "w", "weight_range": "9,0"}), "the lower first")
+    refused(lambda: fit(table, None, ROWS, {**budget, **label, "exposure": "w"}), "exposure_range: is missing")
+    refused(lambda: fit(table, None, ROWS, {**budget, **label, "exposure_range": "1,9"}), "exposure_range: is of an exposure")
+    refused(
+        lambda: fit(table, None, ROWS, {**budget, **label, "exposure": "w", "exposure_range": "1,9"}),
+        "exposure: is what a count is over",
+    )
     refused(lambda: fit(table, None, ROWS, {**budget, **label, "person": "nobody"}), "nobody")
     refused(lambda: fit(table, None, ROWS, {**budget, **label, "person": "id", "public": str(table)}), "public table")
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the cuda engine asks of a GPU. Two of them: the real one (kernels/cuda_device.cu) and one
+// What the cuda engine asks of a GPU. Two of them: the real one (kernels/cuda_device.cpp) and one
 // that the tests emulate (tests/support/emulated_device.hpp), so that the engine's layout, queues
 // and step are executed in CI without a GPU.
 #include <cstddef>

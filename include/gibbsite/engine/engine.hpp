@@ -89,7 +89,7 @@ std::vector<ClassPair> class_pairs(std::size_t classes);
 ///   other losses        score w_i clamp(r_i, -cap_i, cap_i),
 ///                       w_i = min(1, limits.information cap_i^2)
 ///   poisson, counts up to limits.largest_count
-///                       score w_i clamp(q_i r_i, -cap_i, cap_i), q_i the count_weight
+///                       score w_i clamp(q_i r_i, -cap_i, cap_i), q_i as count_score has it
 ///
 /// s_i is p (1 - p) for logistic; for softmax it is the square root of the sum of (p_a p_b)^2 over
 /// all pairs of classes. With class weights f is the loss before weights, and the score is

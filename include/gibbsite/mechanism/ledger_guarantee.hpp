@@ -18,12 +18,11 @@
 
 namespace gibbsite {
 
-/// The guarantee of all `draws` together: pure = 0, tv and who as `analyze` has them. `reveal` in
+/// The guarantee of all `draws` together: pure = 0, tv and who as `analyze` has them. `delta0` in
 /// [0, 1) is what may be spent on the result's reveal, in all; mechanisms without a delta spend
-/// none of it. Where
-/// no pair within it is found the result is that of the mechanism's own guarantee, whose reveal may
-/// be larger, and mu infinite: the caller compares both with what is left. A pure function of the
-/// settings; throws BadInput as `analyze` does, and on another reveal.
+/// none of it. Where no pair within it is found the result is that of the mechanism's own
+/// guarantee, whose reveal may be larger, and mu infinite: the caller compares both with what is
+/// left. A pure function of the settings; throws BadInput as `analyze` does, and on another delta0.
 Guarantee ledger_guarantee(const Mechanism& mechanism, const Problem& problem, const Neighbors& who,
                            std::uint64_t draws, double delta0);
 Guarantee ledger_guarantee(const FamilyMechanism& mechanism, const FamilyProblem& problem,

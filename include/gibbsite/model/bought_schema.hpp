@@ -116,7 +116,12 @@ Message parts_fault(std::span<const ColumnAnswers> columns, std::span<const Want
 struct CountingColumns {
   std::string person{};                 ///< whose a row is; empty: every row is somebody's own
   std::string weight{};                 ///< how much a row counts; empty: rows count the same
-  double weight_lo = 0, weight_hi = 1;  ///< its public range
+  std::string exposure{};               ///< what a row's count is over; empty: all are over as much
+  double weight_lo = 0, weight_hi = 1;  ///< their public ranges
+  double exposure_lo = 1, exposure_hi = 1;  ///< above 0
+
+  /// Whether rows count unlike each other.
+  [[nodiscard]] bool weighs() const { return !person.empty() || !weight.empty(); }
 
   [[nodiscard]] bool names(std::string_view column) const;
   /// Those columns, as a schema has them.

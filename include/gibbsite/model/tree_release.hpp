@@ -24,7 +24,7 @@ struct TreeRelease {
   /// One of each scored pair (mechanism/network_tree.hpp), in that order.
   std::vector<TableCandidate> scores;
   double score_noise = 0;             ///< their deviation
-  std::vector<MeasuredTable> tables;  ///< over groups of levels (grouped_levels)
+  std::vector<MeasuredTable> tables;  ///< over groups of levels (LevelGroups)
   /// One for each cell of one_ways over groups of levels, then of `tables` [K + T][cells].
   std::vector<std::vector<double>> potentials;
   /// Which fit they are of: tree_fit, or 0 in files of before, where nobody says.

@@ -122,8 +122,8 @@ Schema chosen_curves(const PlanRequest& request, const Schema& schema, std::uint
 /// Public constants: the table's rows under replace-one, the cap under add-remove. Throws as above
 /// and BadInput where the table has more rows than the cap.
 Problem constants(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows);
-/// For that table, with a budget of the request or less. Throws as `constants`, `wishes_of` and the
-/// `plan` of mechanism/plan.hpp.
+/// For that table, with a budget of the request or less. Throws as `constants`, `plan_options_of`
+/// and the `plan` of mechanism/plan.hpp.
 Plan plan(const PlanRequest& request, const FeatureSpace& space, std::uint64_t rows,
           const Budget& budget);
 /// The model that such a plan is of.

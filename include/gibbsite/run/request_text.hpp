@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gibbsite/model/bought_schema.hpp"
 #include "gibbsite/model/label.hpp"
 #include "gibbsite/run/plan_request.hpp"
 
@@ -35,6 +36,17 @@ struct LabelRequest {
 
   /// What the column holds. Throws BadInput where nothing, or two things, are said of it.
   [[nodiscard]] Label target() const;
+};
+
+/// Columns of a bought schema that say how rows count, with their public ranges.
+struct CountingRequest {
+  std::string person{}, weight{}, exposure{};
+  std::optional<std::vector<double>> weight_range{}, exposure_range{};
+
+  /// The first field that is set, or null.
+  [[nodiscard]] const char* said() const;
+  /// Throws BadInput where a column lacks its range or a range its column, or is none.
+  [[nodiscard]] CountingColumns columns() const;
 };
 
 }  // namespace gibbsite
