@@ -87,15 +87,17 @@ GIBBSITE_API gibbsite_status gibbsite_settings_new(gibbsite_settings **settings,
    of networks prior, trim, structure, structure_share, parents, cells; of runs backend, threads,
    release_moments. A flag is "true" or "false", a list "1,2". Where the schema is bought, also
    label and schema_share, and what the label holds: positive, classes (a JSON list), range ("0,9"),
-   tolerance, counts; person, the column of ids, and weight with weight_range ("0,9"), which a
-   schema that is given says itself; date_parts ("hired=year,month", once a column); and public, the
+   tolerance, counts; person, the column of ids, weight with weight_range ("0,9") and exposure with
+   exposure_range ("0.1,10"), which a schema that is given says itself; date_parts ("hired=year,month", once a column); and public, the
    path of a public table that the schema follows from instead. With a column of people all rows of
    one count as at most rows_per_person; without, nothing enforces rows_per_person. There is no
    seed: noise is keyed by the operating system, so that every certificate holds. */
 GIBBSITE_API gibbsite_status gibbsite_settings_set(gibbsite_settings *settings, const char *name,
                                                    const char *value, char **error);
 /* Called now and then while a table is read or a model fitted, from any thread but one at a time,
-   with what is done and what there is in all (0: unknown). Another return value than 0 stops. */
+   with what is done and what there is in all (0: unknown). Another return value than 0 stops. A fit
+   that buys its schema, and one of a network's tree, is then entered in the ledger all the same:
+   its progress tells of noisy answers. */
 typedef int (*gibbsite_progress)(void *user, uint64_t done, uint64_t all);
 GIBBSITE_API gibbsite_status gibbsite_settings_progress(gibbsite_settings *settings,
                                                         gibbsite_progress progress, void *user,

@@ -102,8 +102,9 @@ gibbsite_status call(char** error, F&& f) noexcept {
     for (const Message& line : all.lines)
       lines += (lines.empty() ? "" : "\n") + shown(line.plain());
     return failed(error, GIBBSITE_BAD_INPUT, lines);
-  } catch (const Interrupted&) {
-    return failed(error, GIBBSITE_INTERRUPTED, "interrupted: nothing was released");
+  } catch (const Interrupted& e) {  // also whether it is paid
+    return failed(error, GIBBSITE_INTERRUPTED,
+                  "interrupted: nothing was released (" + shown(e.message().plain()) + ")");
   } catch (const Error& e) {
     return failed(error, static_cast<gibbsite_status>(e.status()), shown(e.message().plain()));
   } catch (const std::bad_alloc&) {

@@ -36,8 +36,8 @@ FamilyModel ConjugateKind::model_from_json(const json& model, const std::string&
   }
   if (out.bought && !out.bought->counting.columns().empty()) {
     throw BadInput(source +
-                   ": bought: columns of people or weights are of a model of rows; use the "
-                   "file as written");
+                   ": bought: columns of people, weights or exposures are of a model of rows; use "
+                   "the file as written");
   }
   if (out.schema.columns.size() != 1) {
     throw BadInput(source +

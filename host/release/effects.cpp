@@ -14,6 +14,7 @@
 #include "gibbsite/model/loss.hpp"
 #include "gibbsite/release/coefficients.hpp"
 #include "gibbsite/release/predict.hpp"
+#include "release/csv_text.hpp"
 
 namespace gibbsite {
 namespace {
@@ -224,16 +225,6 @@ double certainty(const Effect& effect, bool has_intervals) {
 
 EffectCell cell(double value) {
   return std::isfinite(value) ? EffectCell(value) : EffectCell(std::monostate{});
-}
-
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of("\",\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + '"';
 }
 
 std::string missing_as_middle(const Schema& schema) {

@@ -10,8 +10,10 @@
 #include "core/format_message.hpp"
 #include "gibbsite/core/error.hpp"
 #include "gibbsite/core/human_count.hpp"
+#include "gibbsite/core/text.hpp"
 #include "gibbsite/model/interaction.hpp"
 #include "gibbsite/release/effects.hpp"
+#include "release/csv_text.hpp"
 
 namespace gibbsite {
 namespace {
@@ -102,6 +104,14 @@ std::vector<TestedTerm> terms_of_rows(const Schema& schema) {
   return out;
 }
 
+// The levels of a column, or the knots alone of a curve: rows without the number say nothing of
+// whether it is flat.
+std::size_t levels_of(const TestedTerm& term) {
+  return !term.column.has_levels() ? 1
+         : term.column.is_curve()  ? term.column.knots.size()
+                                   : term.features;
+}
+
 // Combinations [d] that are all 0 exactly where the term says nothing.
 Combinations contrasts_of(const Schema& schema, const TestedTerm& term) {
   Combinations out;
@@ -121,9 +131,7 @@ Combinations contrasts_of(const Schema& schema, const TestedTerm& term) {
     next()[term.first] = 1;
     return out;
   }
-  // The knots alone of a curve: rows without the number say nothing of whether it is flat.
-  const std::size_t levels = term.column.is_curve() ? term.column.knots.size() : term.features;
-  for (std::size_t l = 1; l < levels; ++l) {
+  for (std::size_t l = 1; l < levels_of(term); ++l) {
     std::vector<double>& one = next();
     one[term.first + l] = 1;
     one[term.first] = -1;
@@ -203,8 +211,8 @@ std::vector<ColumnTest> column_tests(const LinearModel& model) {
   for (const TestedTerm& term : terms_of_rows(model.schema)) {
     const Combinations combinations = combinations_of(model.schema, term, {});
     if (combinations.empty()) continue;
-    const std::size_t levels = term.column.has_levels() ? term.features : 1;
-    out.push_back({term.column.name, hypothesis_of(term), levels, test_of(moments, combinations)});
+    out.push_back(
+        {term.column.name, hypothesis_of(term), levels_of(term), test_of(moments, combinations)});
   }
   return out;
 }

@@ -158,7 +158,8 @@ void findings_table(Html& page, const BoughtSchema& bought) {
   for (const ColumnFinding& found : findings(bought)) {
     const Column& column = found.column;
     const std::string range =
-        column.type == ColumnType::number || column.type == ColumnType::weight
+        column.type == ColumnType::number || column.type == ColumnType::weight ||
+                column.type == ColumnType::exposure
             ? fmt::format(" from {} to {}", column.text_of(column.lo), column.text_of(column.hi))
             : "";
     page.put("<tr><td>{}</td><td>{}{}</td><td>{}</td></tr>\n", column.name,
@@ -168,6 +169,7 @@ void findings_table(Html& page, const BoughtSchema& bought) {
                          : column.type == ColumnType::category ? "category"
                          : column.type == ColumnType::person   ? "person"
                          : column.type == ColumnType::weight   ? "weight"
+                         : column.type == ColumnType::exposure ? "exposure"
                                                                : "ignored"),
              range, found.words);
   }

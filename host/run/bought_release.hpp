@@ -101,14 +101,13 @@ ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& pla
   const LedgerPrice price{in_a_ledger(gdp_cover_up(plan.guarantee), people),
                           in_a_ledger(plan.guarantee, people)};
   if (options.ledger != nullptr) require_room(options, stream.kind, price);
-  bool is_entered = false, is_bought = false;
+  bool is_entered = false;
   // From here on there is noise, so a refusal may tell of it and is paid.
   try {
     BoughtSchema shape = table.shape.shape;
     shape.rows_per_person = plan.guarantee.who.rows_per_person;
     BoughtSchema bought =
         answered_schema(std::move(shape), table.cells, table.source, plan.questions, stream);
-    is_bought = true;
     const typename Kind::Plan made = steps.planned(bought);
     StandardArithmetic::require();  // the caller's code has run
     const Analysis own = analysis_of_plan(made);
@@ -135,7 +134,7 @@ ReleaseOf<Kind> bought_release(const TableToBuy& table, const BoughtFitPlan& pla
     }
     return out;
   } catch (const Interrupted& error) {
-    if (!is_bought || is_entered) throw;
+    if (is_entered) throw;
     // The fit's progress tells how wide the bought schema is: without a price, who interrupts and
     // tries again could wait for one that he likes.
     enter_refused(options, steps.run + ", interrupted with its schema", price, stream);

@@ -143,6 +143,9 @@ SchemaShape schema_shape(const std::vector<std::string>& header, const std::stri
                          const Label& target, const std::string& source,
                          const CountingColumns& counting) {
   require_counting(counting, header, label, source);
+  if (label.empty() && !counting.exposure.empty())
+    throw BadInput(Field{"exposure"}, "is what a count is over, and no label is given",
+                   "leave it out, or give the label of counts");
   require_exposure_of_counts(counting, target);
   SchemaShape out;
   out.shape.counting = counting;

@@ -29,9 +29,9 @@ struct RunSteps {
   /// The model to publish, its numbers on the release grid. A key of a checkpoint takes the place
   /// of the one given.
   std::function<Model(const Plan&, StreamKey&, const Analysis&)> make_model;
-  /// Whether progress may tell of noisy answers, so that an interrupted run is paid: without a
-  /// price, who interrupts and tries again could wait for answers that he likes.
-  bool interrupts_are_paid = false;
+  /// Whether progress, or what ends the run, may tell of noisy answers, so that an end without a
+  /// release is paid: without a price, who tries again could wait for answers that he likes.
+  bool ends_are_paid = false;
   std::string backend = "reference";
   Communicator* ranks = nullptr;  ///< null: one process
 };
@@ -62,15 +62,11 @@ ReleaseOf<Kind> certified(const typename Kind::Plan& asked, Key&& key, const Fit
   });
 
   const std::string run = fmt::format("{} {}", Kind::command, name_of(chosen_of(plan).mechanism));
-  typename Kind::Model model = [&] {
-    try {
-      return steps.make_model(plan, stream, analysis);
-    } catch (const Interrupted& error) {
-      if (!steps.interrupts_are_paid || !first_rank || options.ledger == nullptr) throw;
-      enter_refused(options, run + ", interrupted", price, stream);
-      throw Interrupted(std::string(error.what()) + "; the ledger counts it, as noise was drawn");
-    }
-  }();
+  const auto make_model = [&] { return steps.make_model(plan, stream, analysis); };
+  typename Kind::Model model =
+      steps.ends_are_paid && first_rank && options.ledger != nullptr
+          ? paid_if_refused(options, run + ", ended without a release", price, stream, make_model)
+          : make_model();
   std::optional<std::string> changed;  // a callback may have changed the arithmetic meanwhile
   try {
     StandardArithmetic::require();

@@ -35,13 +35,14 @@ void enter(const FitOptions& options, const std::string& run, const LedgerPrice&
 void enter_refused(const FitOptions& options, const std::string& run, const LedgerPrice& price,
                    const StreamKey& key);
 
-/// make(), which draws noise: where it ends by anything but an interrupt, the run is entered.
+/// make(), which draws noise: however it ends without a result, the run is entered.
 auto paid_if_refused(const FitOptions& options, const std::string& run, const LedgerPrice& price,
                      const StreamKey& key, const auto& make) {
   try {
     return make();
-  } catch (const Interrupted&) {
-    throw;
+  } catch (const Interrupted& error) {
+    enter_refused(options, run, price, key);
+    throw Interrupted(std::string(error.what()) + "; it is paid, as noise may have been drawn");
   } catch (...) {
     enter_refused(options, run, price, key);
     throw;

@@ -456,24 +456,29 @@ class LevelCurves {
               std::min(w * of[1], answers.information_bound / square)};
     });
     Weights out;
-    out.path = a[1] / std::max(a[0], 1e-300);
-    out.block = a[3] / std::max(a[0], 1e-300);
-    out.of_scores = a[2] / std::max(a[1], 1e-300);
+    if (!(a[0] > 0)) {  // probabilities of 1 to the last bit
+      out.path = out.block = out.of_scores = std::min(1.0, answers.clip / std::sqrt(square));
+      return out;
+    }
+    out.path = a[1] / a[0];
+    out.block = a[3] / a[0];
+    out.of_scores = a[2] / a[1];
     return out;
   }
   // (w_path/w_block - 1) i where scores of a level's rows are normal, i their information in the
   // block. Rows at both ends tell the block all that they tell the path. J, the second moments of
-  // the path's scores, has w_path times what the path's gradients tell, and misfit beside it, so it
-  // bounds that from above, with its noise.
+  // the path's scores, is w_J times what the path's gradients tell, w_J the average of w by
+  // w p(1 - p), where omega_0 is near the root; elsewhere a misfit of (p - p_0)(1 - 2 p_0) a row is
+  // in it too. Where rows have weights, or people several rows, J counts them otherwise than A_2.
   static double beyond_block(const AnsweredScores& answers, const Weights& w, double of_level) {
-    const double normal = std::max(w.path / std::max(w.block, 1e-300) - 1, 0.0) * of_level;
-    if (!answers.scores) return normal;
+    const double normal = (w.path / w.block - 1) * of_level;
+    const bool alike = !answers.weighted && answers.least_weight == 1;
+    if (!answers.scores || !alike || !(normal > 0)) return std::max(normal, 0.0);
     const VectorXd& u = w.direction;
-    const double scale = std::max(w.of_scores, 1e-300);
-    const double answered = u.dot(answers.scores->sum * u) / scale - of_level;
-    const double noise = answers.scores->deviation * u.squaredNorm() / scale;
+    const double answered = u.dot(answers.scores->sum * u) / w.of_scores - of_level;
+    const double noise = answers.scores->deviation * u.squaredNorm() / w.of_scores;
     const double doubt = path_doubt * normal;
-    const double kept = doubt * doubt / std::max(doubt * doubt + noise * noise, 1e-300);
+    const double kept = doubt * doubt / (doubt * doubt + noise * noise);
     return std::clamp(normal + kept * (answered - normal), 0.0, normal);
   }
   struct Curve {

@@ -146,7 +146,7 @@ NetworkRelease fit_network(const Dataset& data, const NetworkPlan& plan, Key&& k
        .make_model = [&](const NetworkPlan& is, const StreamKey& stream,
                          const Analysis&) { return network_model_of(data, is, stream, options); },
        // How many tables the tree counts, and when its fit is done, follow from noisy scores.
-       .interrupts_are_paid = std::holds_alternative<NetworkTree>(plan.candidate().mechanism)});
+       .ends_are_paid = std::holds_alternative<NetworkTree>(plan.candidate().mechanism)});
 }
 
 }  // namespace gibbsite

@@ -40,6 +40,25 @@ class Watch {
   std::atomic<std::uint64_t> done_{0}, total_{0};
 };
 
+/// Adds what the engine says of an interrupt, such as that it is paid, to the error that a user's
+/// signal or function raised, which hides it. With the interpreter's lock.
+inline void note_interrupt(const std::exception_ptr& raised, const std::exception_ptr& failed) {
+  std::string words;
+  try {
+    std::rethrow_exception(failed);
+  } catch (const Interrupted& error) {
+    words = error.what();
+  } catch (...) {
+    return;
+  }
+  try {
+    std::rethrow_exception(raised);
+  } catch (nb::python_error& error) {
+    error.value().attr("add_note")("gibbsite: " + words);
+  } catch (...) {
+  }
+}
+
 /// work(watch) on a thread of its own, without the interpreter's lock. This thread looks at
 /// Python's signals ten times a second and calls progress(done, total) where it is not None; what
 /// either raises stops the work and is raised here once it has ended. Raises TypeError at once if
@@ -94,6 +113,7 @@ auto watched(const nb::object& progress, Work&& work) {
     }
   }
   worker.join();
+  if (raised && failed) note_interrupt(raised, failed);
   if (raised) std::rethrow_exception(raised);
   if (failed) std::rethrow_exception(failed);
   return std::move(*result);

@@ -89,7 +89,7 @@ class Ranks : public Cli {
   static void expect_one_error(const Outcome& outcome, const std::string& what) {
     EXPECT_NE(outcome.status, 0);
     auto lines = said(outcome.err);
-    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
     ASSERT_EQ(lines.size(), 1U) << outcome.err;
     EXPECT_THAT(lines[0], HasSubstr(what));
   }

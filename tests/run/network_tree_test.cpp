@@ -214,7 +214,7 @@ TEST(TreeRelease, Stops) {
       Ledger::create(folder.path("l"), 5, 1e-3, {}, {}, {.memory = folder.path("m")});
   options.ledger = &ledger;
   EXPECT_THAT([&] { fit_network(data, plan_of(data), Key::from_os(), options); },
-              ThrowsMessage<Interrupted>(HasSubstr("the ledger counts it")));
+              ThrowsMessage<Interrupted>(HasSubstr("it is paid")));
   EXPECT_EQ(ledger.read().entries.size(), 1U);
 }
 
