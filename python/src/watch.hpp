@@ -9,9 +9,12 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
+
+#include "gibbsite/core/error.hpp"
 
 namespace gibbsite::python {
 
@@ -54,8 +57,9 @@ inline void note_interrupt(const std::exception_ptr& raised, const std::exceptio
   try {
     std::rethrow_exception(raised);
   } catch (nb::python_error& error) {
-    error.value().attr("add_note")("gibbsite: " + words);
+    error.value().attr("add_note")(("gibbsite: " + words).c_str());
   } catch (...) {
+    // No error of Python's, which could carry a note.
   }
 }
 
