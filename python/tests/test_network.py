@@ -247,6 +247,22 @@ def test_progress_and_stopping(table, schema):
     assert os.listdir(os.path.dirname(table)) == ["people.csv"]
 
 
+def test_an_interrupted_run_that_is_paid_says_so(tmp_path):
+    """Its progress tells of noisy answers: for free, one could wait for a schema that one likes."""
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(1)
+    frame = pandas.DataFrame({f"c{j}": random.choice(list("abcdefgh"), 400_000) for j in range(8)})
+    ledger = gibbsite.Ledger.create(tmp_path / "l", epsilon=8.0, delta=1e-4)
+
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough") as raised:
+        gibbsite.private_network(frame, epsilon=2.0, delta=1e-6, ledger=ledger, progress=stop)
+    assert "the budget is spent" in raised.value.__notes__[0]
+    assert [one["command"] for one in ledger.read()["releases"]] == ["fit network-tree, interrupted with its schema"]
+
+
 def test_missing_numbers_are_a_level_from_every_source(tmp_path):
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     polars = pytest.importorskip("polars")
