@@ -88,10 +88,11 @@ GIBBSITE_API gibbsite_status gibbsite_settings_new(gibbsite_settings **settings,
    release_moments. A flag is "true" or "false", a list "1,2". Where the schema is bought, also
    label and schema_share, and what the label holds: positive, classes (a JSON list), range ("0,9"),
    tolerance, counts; person, the column of ids, weight with weight_range ("0,9") and exposure with
-   exposure_range ("0.1,10"), which a schema that is given says itself; date_parts ("hired=year,month", once a column); and public, the
-   path of a public table that the schema follows from instead. With a column of people all rows of
-   one count as at most rows_per_person; without, nothing enforces rows_per_person. There is no
-   seed: noise is keyed by the operating system, so that every certificate holds. */
+   exposure_range ("0.1,10"), which a schema that is given says itself; date_parts
+   ("hired=year,month", once a column); and public, the path of a public table that the schema
+   follows from instead. With a column of people all rows of one count as at most rows_per_person;
+   without, nothing enforces rows_per_person. There is no seed: noise is keyed by the operating
+   system, so that every certificate holds. */
 GIBBSITE_API gibbsite_status gibbsite_settings_set(gibbsite_settings *settings, const char *name,
                                                    const char *value, char **error);
 /* Called now and then while a table is read or a model fitted, from any thread but one at a time,
